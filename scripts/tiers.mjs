@@ -74,7 +74,7 @@ const SECOND = [
   {
     paths: ['test/e2e/lost-masters.spec.ts', 'test/e2e/refusing-masters.spec.ts'],
     area: 'applications with lost or refusing masters',
-    reason: 'they wait; refusals.spec.ts and without-masters.spec.ts have the short ways',
+    reason: 'they wait; refusals.spec.ts and boot.spec.ts have the short ways',
   },
   {
     paths: [

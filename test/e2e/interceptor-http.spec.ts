@@ -10,433 +10,655 @@ import {
   type NestInterceptor,
   NotFoundException,
   Param,
-  Post,
   type PipeTransform,
+  Post,
   RequestTimeoutException,
+  Res,
   Scope,
   Sse,
+  StreamableFile,
   UseInterceptors,
 } from '@nestjs/common';
-import { type LockInterceptorOptions, LockInterceptor, LockService } from 'nestjs-redlock';
+import { LockInterceptor, type LockInterceptorOptions, LockService } from 'nestjs-redlock';
 import { ManualClock } from 'nestjs-redlock/testing';
-import { get as request, type Server } from 'node:http';
-import { merge, Observable, of, Subject, take, throwError } from 'rxjs';
+import { get as request, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { from, merge, Observable, of, Subject, take, throwError } from 'rxjs';
 import { eventually } from '../support/eventually.js';
 import { ADAPTERS } from './support/adapters.js';
 import { closeAll, listen, type Listening, logs } from './support/applications.js';
-import { type Deferred, deferred, settle } from './support/deferred.js';
+import { deferred, type Deferred, settle } from './support/deferred.js';
 import { Locks } from './support/locks.js';
+import { once } from 'node:events';
+import { PassThrough } from 'node:stream';
 
-let clock: ManualClock;
-let locks: Locks;
-let piped: string[];
-let handled: string[];
-let work: Deferred<unknown>;
-let started: Deferred;
-let subject: Subject<unknown>;
-let giveUp: Subject<unknown>;
+describe('interceptor http', () => {
+  let clock: ManualClock;
+  let locks: Locks;
+  let piped: string[];
+  let handled: string[];
+  let work: Deferred<unknown>;
+  let started: Deferred;
+  let subject: Subject<unknown>;
+  let giveUp: Subject<unknown>;
 
-beforeEach(() => {
-  clock = new ManualClock();
-  locks = new Locks(3, { clock });
-  [piped, handled, work, started] = [[], [], deferred(), deferred()];
-  [subject, giveUp] = [new Subject(), new Subject()];
-});
-afterEach(async () => {
-  await closeAll();
-  await locks.expectNothingLeft();
-  expect(clock.pendingTimers).toBe(0);
-});
-
-const idOf = (context: ExecutionContext) => context.switchToHttp().getRequest<{ params: { id: string } }>().params.id;
-const Locked = (options?: LockInterceptorOptions) => UseInterceptors(LockInterceptor(idOf, { ttl: '10s', ...options }));
-
-@Injectable()
-class WatchPipe implements PipeTransform<string> {
-  transform(value: string, _: ArgumentMetadata): string {
-    piped.push(`${value} ${locks.held ? 'locked' : 'unlocked'}`);
-    return value;
-  }
-}
-
-/** Gives up when the test decides, as an interceptor with a time limit does. */
-const TimeLimit: NestInterceptor = {
-  intercept: (_, next) => merge(next.handle(), giveUp).pipe(take(1)),
-};
-
-@Controller('carts')
-class Carts {
-  constructor(private readonly locks: LockService) {}
-
-  @Get('json/:id')
-  @Locked({ wait: 0 })
-  async json(@Param('id', WatchPipe) id: string): Promise<unknown> {
-    handled.push(id);
-    await Promise.resolve();
-    return { id, locked: locks.held, current: this.locks.current()?.resources };
-  }
-
-  @Get('slow/:id')
-  @Locked()
-  async slow(@Param('id') id: string): Promise<unknown> {
-    handled.push(id);
-    started.resolve();
-    return work.promise;
-  }
-
-  @Get('limited/:id')
-  @UseInterceptors(TimeLimit, LockInterceptor(idOf))
-  async limited(@Param('id') id: string): Promise<unknown> {
-    return this.slow(id);
-  }
-
-  @Delete(':id')
-  @HttpCode(204)
-  @Locked()
-  async remove(@Param('id') id: string): Promise<void> {
-    handled.push(`${id} ${locks.held ? 'locked' : 'unlocked'}`);
-    await Promise.resolve();
-  }
-
-  @Get('observable/:id')
-  @Locked()
-  observable(): Observable<unknown> {
-    started.resolve();
-    return subject;
-  }
-
-  @Sse('events/:id')
-  @Locked()
-  events(): Observable<unknown> {
-    return subject;
-  }
-
-  @Get('value/:id')
-  @Locked()
-  value(@Param('id') id: string): unknown {
-    return of({ id, locked: locks.held });
-  }
-
-  @Get('throws/:id')
-  @Locked()
-  async throws(): Promise<void> {
-    await Promise.resolve();
-    throw new NotFoundException('no such cart');
-  }
-
-  @Get('fails/:id')
-  @Locked()
-  fails(): Observable<never> {
-    return throwError(() => new NotFoundException('no such cart'));
-  }
-
-  @Get('skip/:id')
-  @Locked({ onLocked: { status: 202 } })
-  async skip(@Param('id') id: string): Promise<string> {
-    handled.push(id);
-    return Promise.resolve('ran');
-  }
-
-  @Post('skip/:id')
-  @Locked({ onLocked: { status: 202 } })
-  async skipPost(@Param('id') id: string): Promise<string> {
-    handled.push(id);
-    return Promise.resolve('ran');
-  }
-
-  @Get('instead/:id')
-  @Locked({ wait: 0, onLocked: (error) => ({ busy: error.resources }) })
-  async instead(@Param('id') id: string): Promise<string> {
-    handled.push(id);
-    return Promise.resolve('ran');
-  }
-
-  @Get('key-throws/:id')
-  @UseInterceptors(
-    LockInterceptor(() => {
-      throw new NotFoundException('no key');
-    }),
-  )
-  keyThrows(): void {
-    handled.push('key-throws');
-  }
-
-  @Get('key-rejects/:id')
-  @UseInterceptors(LockInterceptor(() => Promise.reject(new NotFoundException('no key'))))
-  keyRejects(): void {
-    handled.push('key-rejects');
-  }
-
-  @Get('key-empty/:id')
-  @UseInterceptors(LockInterceptor(() => ''))
-  keyEmpty(): void {
-    handled.push('key-empty');
-  }
-
-  @Get('key-async/:id')
-  @UseInterceptors(LockInterceptor(async (context) => Promise.resolve([idOf(context), 'other'])))
-  keyAsync(): unknown {
-    return this.locks.current()?.resources;
-  }
-
-  @Get('two/:id')
-  @Locked()
-  @UseInterceptors(LockInterceptor('second'))
-  two(): number {
-    return locks.masters[0]!.size;
-  }
-
-  @Get('itself/:id')
-  @UseInterceptors(LockInterceptor(idOf), LockInterceptor(idOf))
-  itself(): void {
-    handled.push('itself');
-  }
-
-  @Get('twice/:id')
-  @UseInterceptors(LockInterceptor(idOf), LockInterceptor(idOf, { ttl: '10s', reentrant: true }))
-  twice(): number {
-    return locks.masters[0]!.size;
-  }
-}
-
-@Controller({ path: 'scoped', scope: Scope.REQUEST })
-@UseInterceptors(LockInterceptor('scoped'))
-class Scoped {
-  @Get()
-  get(): boolean {
-    return locks.held;
-  }
-}
-
-describe.each(ADAPTERS)('LockInterceptor on $platform', ({ adapter }) => {
-  let server: Listening;
-  beforeEach(async () => {
-    server = await listen({ imports: [locks.module()], controllers: [Carts, Scoped] }, adapter());
+  beforeEach(() => {
+    clock = new ManualClock();
+    locks = new Locks(3, { clock });
+    [piped, handled, work, started] = [[], [], deferred(), deferred()];
+    [subject, giveUp] = [new Subject(), new Subject()];
+  });
+  afterEach(async () => {
+    await closeAll();
+    await locks.expectNothingLeft();
+    expect(clock.pendingTimers).toBe(0);
   });
 
-  const get = (path: string, init?: RequestInit) => fetch(`${server.url}/carts/${path}`, init);
-  /** A client that may leave before it receives an answer. */
-  const open = (path: string) => {
-    const sent = request(`${server.url}/carts/${path}`, { agent: false }).on('error', () => undefined);
-    return () => new Promise((resolve) => sent.once('close', resolve).destroy());
-  };
-  const connections = () =>
-    new Promise<number>((resolve) => {
-      (server.app.getHttpServer() as Server).getConnections((_, count) => resolve(count));
-    });
-  const occupy = (id: string) => server.app.get(LockService).acquire(id, '30s');
+  const idOf = (context: ExecutionContext) => context.switchToHttp().getRequest<{ params: { id: string } }>().params.id;
+  const Locked = (options?: LockInterceptorOptions) =>
+    UseInterceptors(LockInterceptor(idOf, { ttl: '10s', ...options }));
 
-  it('takes the lock before the pipes run, and shows it to the handler', async () => {
-    const response = await get('json/7');
-    expect(await response.json()).toEqual({ id: '7', locked: true, current: ['7'] });
-    expect(piped).toEqual(['7 locked']);
-  });
-
-  it('has released the lock when the client receives the response, so the next request finds it free', async () => {
-    for (let i = 0; i < 20; i++) {
-      const response = await get('json/7');
-      expect(response.status).toBe(200);
-      await response.json();
-      expect(locks.held).toBe(false);
+  @Injectable()
+  class WatchPipe implements PipeTransform<string> {
+    transform(value: string, _: ArgumentMetadata): string {
+      piped.push(`${value} ${locks.held ? 'locked' : 'unlocked'}`);
+      return value;
     }
-  });
+  }
 
-  it('runs neither the pipes nor the handler when the resource is held', async () => {
-    const lock = await occupy('7');
-    expect((await get('json/7')).status).toBe(423);
-    expect([piped, handled]).toEqual([[], []]);
-    expect((await get('json/8')).status).toBe(200);
-    await lock.release();
-  });
+  /** Gives up when the test decides, as an interceptor with a time limit does. */
+  const TimeLimit: NestInterceptor = {
+    intercept: (_, next) => merge(next.handle(), giveUp).pipe(take(1)),
+  };
 
-  it('runs requests for one resource one after the other', async () => {
-    const responses = [get('slow/7'), get('slow/7')];
-    await started.promise;
-    await settle();
-    expect(handled).toEqual(['7']);
-    work.resolve('done');
-    expect((await Promise.all(responses)).map(({ status }) => status)).toEqual([200, 200]);
-    expect(handled).toEqual(['7', '7']);
-  });
+  @Controller('carts')
+  class Carts {
+    constructor(private readonly locks: LockService) {}
 
-  it('locks handlers that return nothing', async () => {
-    const response = await get('7', { method: 'DELETE' });
-    expect(response.status).toBe(204);
-    expect(handled).toEqual(['7 locked']);
-    await eventually(() => !locks.held);
-  });
+    @Get('json/:id')
+    @Locked({ wait: 0 })
+    async json(@Param('id', WatchPipe) id: string): Promise<unknown> {
+      handled.push(id);
+      await Promise.resolve();
+      return { id, locked: locks.held, current: this.locks.current()?.resources };
+    }
 
-  it('extends the lock for as long as the handler runs', async () => {
-    const response = get('slow/7');
-    await started.promise;
-    await clock.advance(60_000);
-    expect(locks.held).toBe(true);
-    work.resolve('done');
-    expect(await (await response).text()).toBe('done');
-  });
+    @Get('slow/:id')
+    @Locked()
+    async slow(@Param('id') id: string): Promise<unknown> {
+      handled.push(id);
+      started.resolve();
+      return work.promise;
+    }
 
-  it('keeps the lock until an Observable completes, and responds with its last value', async () => {
-    const response = get('observable/7');
-    await started.promise;
-    await settle();
-    subject.next({ n: 1 });
-    subject.next({ n: 2 });
-    await clock.advance(30_000);
-    expect(locks.held).toBe(true);
-    subject.complete();
-    expect(await (await response).json()).toEqual({ n: 2 });
-    expect(subject.observed).toBe(false);
-  });
+    @Get('limited/:id')
+    @UseInterceptors(TimeLimit, LockInterceptor(idOf))
+    async limited(@Param('id') id: string): Promise<unknown> {
+      return this.slow(id);
+    }
 
-  it('locks an Observable that completes at once', async () => {
-    expect(await (await get('value/7')).json()).toEqual({ id: '7', locked: true });
-  });
+    @Delete(':id')
+    @HttpCode(204)
+    @Locked()
+    async remove(@Param('id') id: string): Promise<void> {
+      handled.push(`${id} ${locks.held ? 'locked' : 'unlocked'}`);
+      await Promise.resolve();
+    }
 
-  it.each(['throws', 'fails'])('passes on unchanged the error of a handler that %s', async (path) => {
-    const response = await get(`${path}/7`);
-    expect(response.status).toBe(404);
-    expect(await response.json()).toMatchObject({ message: 'no such cart' });
-  });
+    @Get('observable/:id')
+    @Locked()
+    observable(): Observable<unknown> {
+      started.resolve();
+      return subject;
+    }
 
-  it.each([
-    ['GET', 200],
-    ['POST', 201],
-  ])('skips the handler of a %s and sends the status of onLocked without a body', async (method, status) => {
-    const lock = await occupy('7');
-    const response = await get('skip/7', { method });
-    expect(response.status).toBe(202);
-    expect(await response.text()).toBe('');
-    expect(handled).toEqual([]);
-    await lock.release();
-    const later = await get('skip/7', { method });
-    expect([later.status, await later.text()]).toEqual([status, 'ran']);
-  });
+    @Sse('events/:id')
+    @Locked()
+    events(): Observable<unknown> {
+      return subject;
+    }
 
-  it('responds with the result of onLocked', async () => {
-    const lock = await occupy('7');
-    expect(await (await get('instead/7')).json()).toEqual({ busy: ['7'] });
-    expect(handled).toEqual([]);
-    await lock.release();
-  });
+    @Get('value/:id')
+    @Locked()
+    value(@Param('id') id: string): unknown {
+      return of({ id, locked: locks.held });
+    }
 
-  it.each(['key-throws', 'key-rejects'])('passes on the error of a key function unchanged: %s', async (path) => {
-    const response = await get(`${path}/7`);
-    expect(response.status).toBe(404);
-    expect(handled).toEqual([]);
-  });
+    @Get('throws/:id')
+    @Locked()
+    async throws(): Promise<void> {
+      await Promise.resolve();
+      throw new NotFoundException('no such cart');
+    }
 
-  it('responds with 400 to an invalid key, and does not run the handler', async () => {
-    expect((await get('key-empty/7')).status).toBe(400);
-    expect(handled).toEqual([]);
-  });
+    @Get('fails/:id')
+    @Locked()
+    fails(): Observable<never> {
+      return throwError(() => new NotFoundException('no such cart'));
+    }
 
-  it('accepts several keys from an asynchronous key function', async () => {
-    expect(await (await get('key-async/7')).json()).toEqual(['7', 'other']);
-  });
+    @Get('skip/:id')
+    @Locked({ onLocked: { status: 202 } })
+    async skip(@Param('id') id: string): Promise<string> {
+      handled.push(id);
+      return Promise.resolve('ran');
+    }
 
-  it('may be used twice', async () => {
-    expect(await (await get('two/7')).text()).toBe('2');
-    expect(await (await get('twice/7')).text()).toBe('1');
-    expect((await get('itself/7')).status).toBe(500);
-  });
+    @Post('skip/:id')
+    @Locked({ onLocked: { status: 202 } })
+    async skipPost(@Param('id') id: string): Promise<string> {
+      handled.push(id);
+      return Promise.resolve('ran');
+    }
 
-  it('locks request-scoped controllers', async () => {
-    expect(await (await fetch(`${server.url}/scoped`)).text()).toBe('true');
-  });
+    @Get('instead/:id')
+    @Locked({ wait: 0, onLocked: (error) => ({ busy: error.resources }) })
+    async instead(@Param('id') id: string): Promise<string> {
+      handled.push(id);
+      return Promise.resolve('ran');
+    }
 
-  it('responds with 500 if the lock was lost, although the handler returned a value', async () => {
-    const response = get('slow/7');
-    await started.promise;
-    locks.masters.forEach((master) => master.pause());
-    await clock.advance(10_000);
-    work.resolve('done');
-    expect((await response).status).toBe(500);
-    locks.masters.forEach((master) => master.resume());
-    locks.masters.forEach((master) => master.flush());
-  });
+    @Get('key-throws/:id')
+    @UseInterceptors(
+      LockInterceptor(() => {
+        throw new NotFoundException('no key');
+      }),
+    )
+    keyThrows(): void {
+      handled.push('key-throws');
+    }
 
-  it('responds with 500 as soon as the lock of a running Observable is lost', async () => {
-    const response = get('observable/7');
-    await started.promise;
-    await settle();
-    subject.next(1);
-    locks.masters.forEach((master) => master.pause());
-    await clock.advance(10_000);
-    expect((await response).status).toBe(500);
-    expect(subject.observed).toBe(false);
-    locks.masters.forEach((master) => master.resume());
-    locks.masters.forEach((master) => master.flush());
-  });
+    @Get('key-rejects/:id')
+    @UseInterceptors(LockInterceptor(() => Promise.reject(new NotFoundException('no key'))))
+    keyRejects(): void {
+      handled.push('key-rejects');
+    }
 
-  it('keeps the lock of a handler until it has ended, although another interceptor gave up', async () => {
-    const response = get('limited/7');
-    await started.promise;
-    giveUp.error(new RequestTimeoutException());
-    expect((await response).status).toBe(408);
-    await clock.advance(30_000);
-    expect(locks.held).toBe(true);
-    work.resolve('done');
-    await eventually(() => !locks.held);
-  });
+    @Get('key-empty/:id')
+    @UseInterceptors(LockInterceptor(() => ''))
+    keyEmpty(): void {
+      handled.push('key-empty');
+    }
 
-  it('keeps the lock even when both the client and the other interceptor have left', async () => {
-    const leave = open('limited/7');
-    await started.promise;
-    await leave();
-    // The server must have noticed it, too.
-    await eventually(async () => (await connections()) === 0);
-    giveUp.error(new RequestTimeoutException());
-    await settle();
-    await clock.advance(30_000);
-    expect(locks.held).toBe(true);
-    work.resolve('done');
-    await eventually(() => !locks.held);
-  });
+    @Get('key-async/:id')
+    @UseInterceptors(LockInterceptor(async (context) => Promise.resolve([idOf(context), 'other'])))
+    keyAsync(): unknown {
+      return this.locks.current()?.resources;
+    }
 
-  it('stops waiting when the client disconnects, and never runs the handler', async () => {
-    const lock = await occupy('7');
-    const leave = open('slow/7');
-    // The first of the two timers belongs to the lock that is held.
-    await eventually(() => clock.pendingTimers > 1);
-    await leave();
-    await eventually(() => clock.pendingTimers === 1);
-    await lock.release();
-    await settle();
-    expect(handled).toEqual([]);
-    expect(locks.held).toBe(false);
-  });
+    @Get('two/:id')
+    @Locked()
+    @UseInterceptors(LockInterceptor('second'))
+    two(): number {
+      return locks.masters[0]!.size;
+    }
 
-  it.each(['slow', 'observable', 'events'])(
-    'logs nothing when the client disconnects during the wait: %s',
-    async (path) => {
-      await using _ = await occupy('7');
-      logs.length = 0;
-      const leave = open(`${path}/7`);
+    @Get('itself/:id')
+    @UseInterceptors(LockInterceptor(idOf), LockInterceptor(idOf))
+    itself(): void {
+      handled.push('itself');
+    }
+
+    @Get('twice/:id')
+    @UseInterceptors(LockInterceptor(idOf), LockInterceptor(idOf, { ttl: '10s', reentrant: true }))
+    twice(): number {
+      return locks.masters[0]!.size;
+    }
+  }
+
+  @Controller({ path: 'scoped', scope: Scope.REQUEST })
+  @UseInterceptors(LockInterceptor('scoped'))
+  class Scoped {
+    @Get()
+    get(): boolean {
+      return locks.held;
+    }
+  }
+
+  describe.each(ADAPTERS)('LockInterceptor on $platform', ({ adapter }) => {
+    let server: Listening;
+    beforeEach(async () => {
+      server = await listen({ imports: [locks.module()], controllers: [Carts, Scoped] }, adapter());
+    });
+
+    const get = (path: string, init?: RequestInit) => fetch(`${server.url}/carts/${path}`, init);
+    /** A client that may leave before it receives an answer. */
+    const open = (path: string) => {
+      const sent = request(`${server.url}/carts/${path}`, { agent: false }).on('error', () => undefined);
+      return () => new Promise((resolve) => sent.once('close', resolve).destroy());
+    };
+    const connections = () =>
+      new Promise<number>((resolve) => {
+        (server.app.getHttpServer() as Server).getConnections((_, count) => resolve(count));
+      });
+    const occupy = (id: string) => server.app.get(LockService).acquire(id, '30s');
+
+    it('takes the lock before the pipes run, and shows it to the handler', async () => {
+      const response = await get('json/7');
+      expect(await response.json()).toEqual({ id: '7', locked: true, current: ['7'] });
+      expect(piped).toEqual(['7 locked']);
+    });
+
+    it('has released the lock when the client receives the response, so the next request finds it free', async () => {
+      for (let i = 0; i < 20; i++) {
+        const response = await get('json/7');
+        expect(response.status).toBe(200);
+        await response.json();
+        expect(locks.held).toBe(false);
+      }
+    });
+
+    it('runs neither the pipes nor the handler when the resource is held', async () => {
+      const lock = await occupy('7');
+      expect((await get('json/7')).status).toBe(423);
+      expect([piped, handled]).toEqual([[], []]);
+      expect((await get('json/8')).status).toBe(200);
+      await lock.release();
+    });
+
+    it('runs requests for one resource one after the other', async () => {
+      const responses = [get('slow/7'), get('slow/7')];
+      await started.promise;
+      await settle();
+      expect(handled).toEqual(['7']);
+      work.resolve('done');
+      expect((await Promise.all(responses)).map(({ status }) => status)).toEqual([200, 200]);
+      expect(handled).toEqual(['7', '7']);
+    });
+
+    it('locks handlers that return nothing', async () => {
+      const response = await get('7', { method: 'DELETE' });
+      expect(response.status).toBe(204);
+      expect(handled).toEqual(['7 locked']);
+      await eventually(() => !locks.held);
+    });
+
+    it('extends the lock for as long as the handler runs', async () => {
+      const response = get('slow/7');
+      await started.promise;
+      await clock.advance(60_000);
+      expect(locks.held).toBe(true);
+      work.resolve('done');
+      expect(await (await response).text()).toBe('done');
+    });
+
+    it('keeps the lock until an Observable completes, and responds with its last value', async () => {
+      const response = get('observable/7');
+      await started.promise;
+      await settle();
+      subject.next({ n: 1 });
+      subject.next({ n: 2 });
+      await clock.advance(30_000);
+      expect(locks.held).toBe(true);
+      subject.complete();
+      expect(await (await response).json()).toEqual({ n: 2 });
+      expect(subject.observed).toBe(false);
+    });
+
+    it('locks an Observable that completes at once', async () => {
+      expect(await (await get('value/7')).json()).toEqual({ id: '7', locked: true });
+    });
+
+    it.each(['throws', 'fails'])('passes on unchanged the error of a handler that %s', async (path) => {
+      const response = await get(`${path}/7`);
+      expect(response.status).toBe(404);
+      expect(await response.json()).toMatchObject({ message: 'no such cart' });
+    });
+
+    it.each([
+      ['GET', 200],
+      ['POST', 201],
+    ])('skips the handler of a %s and sends the status of onLocked without a body', async (method, status) => {
+      const lock = await occupy('7');
+      const response = await get('skip/7', { method });
+      expect(response.status).toBe(202);
+      expect(await response.text()).toBe('');
+      expect(handled).toEqual([]);
+      await lock.release();
+      const later = await get('skip/7', { method });
+      expect([later.status, await later.text()]).toEqual([status, 'ran']);
+    });
+
+    it('responds with the result of onLocked', async () => {
+      const lock = await occupy('7');
+      expect(await (await get('instead/7')).json()).toEqual({ busy: ['7'] });
+      expect(handled).toEqual([]);
+      await lock.release();
+    });
+
+    it.each(['key-throws', 'key-rejects'])('passes on the error of a key function unchanged: %s', async (path) => {
+      const response = await get(`${path}/7`);
+      expect(response.status).toBe(404);
+      expect(handled).toEqual([]);
+    });
+
+    it('responds with 400 to an invalid key, and does not run the handler', async () => {
+      expect((await get('key-empty/7')).status).toBe(400);
+      expect(handled).toEqual([]);
+    });
+
+    it('accepts several keys from an asynchronous key function', async () => {
+      expect(await (await get('key-async/7')).json()).toEqual(['7', 'other']);
+    });
+
+    it('may be used twice', async () => {
+      expect(await (await get('two/7')).text()).toBe('2');
+      expect(await (await get('twice/7')).text()).toBe('1');
+      expect((await get('itself/7')).status).toBe(500);
+    });
+
+    it('locks request-scoped controllers', async () => {
+      expect(await (await fetch(`${server.url}/scoped`)).text()).toBe('true');
+    });
+
+    it('responds with 500 if the lock was lost, although the handler returned a value', async () => {
+      const response = get('slow/7');
+      await started.promise;
+      locks.masters.forEach((master) => master.pause());
+      await clock.advance(10_000);
+      work.resolve('done');
+      expect((await response).status).toBe(500);
+      locks.masters.forEach((master) => master.resume());
+      locks.masters.forEach((master) => master.flush());
+    });
+
+    it('responds with 500 as soon as the lock of a running Observable is lost', async () => {
+      const response = get('observable/7');
+      await started.promise;
+      await settle();
+      subject.next(1);
+      locks.masters.forEach((master) => master.pause());
+      await clock.advance(10_000);
+      expect((await response).status).toBe(500);
+      expect(subject.observed).toBe(false);
+      locks.masters.forEach((master) => master.resume());
+      locks.masters.forEach((master) => master.flush());
+    });
+
+    it('keeps the lock of a handler until it has ended, although another interceptor gave up', async () => {
+      const response = get('limited/7');
+      await started.promise;
+      giveUp.error(new RequestTimeoutException());
+      expect((await response).status).toBe(408);
+      await clock.advance(30_000);
+      expect(locks.held).toBe(true);
+      work.resolve('done');
+      await eventually(() => !locks.held);
+    });
+
+    it('keeps the lock even when both the client and the other interceptor have left', async () => {
+      const leave = open('limited/7');
+      await started.promise;
+      await leave();
+      // The server must have noticed it, too.
+      await eventually(async () => (await connections()) === 0);
+      giveUp.error(new RequestTimeoutException());
+      await settle();
+      await clock.advance(30_000);
+      expect(locks.held).toBe(true);
+      work.resolve('done');
+      await eventually(() => !locks.held);
+    });
+
+    it('stops waiting when the client disconnects, and never runs the handler', async () => {
+      const lock = await occupy('7');
+      const leave = open('slow/7');
+      // The first of the two timers belongs to the lock that is held.
       await eventually(() => clock.pendingTimers > 1);
       await leave();
       await eventually(() => clock.pendingTimers === 1);
+      await lock.release();
       await settle();
-      expect(logs).toEqual([]);
-    },
-  );
+      expect(handled).toEqual([]);
+      expect(locks.held).toBe(false);
+    });
 
-  it('unsubscribes from an Observable without values when the client disconnects, and releases the lock', async () => {
-    const leave = open('observable/7');
-    await eventually(() => subject.observed);
-    expect(locks.held).toBe(true);
-    await leave();
-    await eventually(() => !subject.observed);
-    await eventually(() => !locks.held);
+    it.each(['slow', 'observable', 'events'])(
+      'logs nothing when the client disconnects during the wait: %s',
+      async (path) => {
+        await using _ = await occupy('7');
+        logs.length = 0;
+        const leave = open(`${path}/7`);
+        await eventually(() => clock.pendingTimers > 1);
+        await leave();
+        await eventually(() => clock.pendingTimers === 1);
+        await settle();
+        expect(logs).toEqual([]);
+      },
+    );
+
+    it('unsubscribes from an Observable without values when the client disconnects, and releases the lock', async () => {
+      const leave = open('observable/7');
+      await eventually(() => subject.observed);
+      expect(locks.held).toBe(true);
+      await leave();
+      await eventually(() => !subject.observed);
+      await eventually(() => !locks.held);
+    });
+
+    it('keeps the lock of a handler until it has ended, although its client has disconnected', async () => {
+      const leave = open('slow/7');
+      await started.promise;
+      await leave();
+      await settle();
+      await clock.advance(30_000);
+      expect(locks.held).toBe(true);
+      work.resolve('done');
+      await eventually(() => !locks.held);
+    });
+  });
+});
+
+describe('interceptor streams', () => {
+  let clock: ManualClock;
+  let locks: Locks;
+  let stream: PassThrough;
+  let events: Subject<unknown>;
+  let setUp: Deferred<Observable<unknown>>;
+
+  beforeEach(() => {
+    clock = new ManualClock();
+    locks = new Locks(3, { clock });
+    [stream, events, setUp] = [new PassThrough(), new Subject(), deferred()];
+  });
+  afterEach(async () => {
+    await closeAll();
+    await locks.expectNothingLeft();
+    expect(clock.pendingTimers).toBe(0);
   });
 
-  it('keeps the lock of a handler until it has ended, although its client has disconnected', async () => {
-    const leave = open('slow/7');
-    await started.promise;
-    await leave();
-    await settle();
-    await clock.advance(30_000);
-    expect(locks.held).toBe(true);
-    work.resolve('done');
-    await eventually(() => !locks.held);
+  type PlatformResponse = ServerResponse & { raw?: ServerResponse; hijack?: () => void };
+
+  @Controller()
+  @UseInterceptors(LockInterceptor('stream', { ttl: '10s', wait: 0 }))
+  class Streams {
+    @Get('file')
+    file(): StreamableFile {
+      return new StreamableFile(stream);
+    }
+
+    @Get('later')
+    async later(): Promise<StreamableFile> {
+      return Promise.resolve(new StreamableFile(stream));
+    }
+
+    @Get('manual')
+    manual(@Res() response: PlatformResponse): void {
+      response.hijack?.();
+      stream.pipe(response.raw ?? response);
+    }
+
+    @Get('given-back')
+    givenBack(@Res() response: PlatformResponse): unknown {
+      response.hijack?.();
+      return stream.pipe(response.raw ?? response);
+    }
+
+    @Sse('events')
+    events(): Observable<unknown> {
+      return events;
+    }
+
+    @Sse('events-later')
+    async eventsLater(): Promise<Observable<unknown>> {
+      return setUp.promise;
+    }
+
+    @Sse('no-events')
+    noEvents(): Observable<unknown> {
+      return from([]);
+    }
+  }
+
+  class Client {
+    private received = '';
+
+    private constructor(
+      readonly response: IncomingMessage,
+      private readonly end: () => void,
+    ) {
+      response.on('error', () => undefined);
+      response.on('data', (chunk: Buffer) => (this.received += chunk.toString()));
+    }
+
+    static async get(url: string): Promise<Client> {
+      const sent = request(url, { agent: false });
+      const [response] = (await once(sent, 'response')) as [IncomingMessage];
+      return new Client(response, () => sent.destroy());
+    }
+
+    /** Resolves when this string has arrived. */
+    async receives(text: string): Promise<void> {
+      if (!this.received.includes(text)) await this.hears(text);
+    }
+
+    private hears(text: string): Promise<void> {
+      return new Promise((resolve) => {
+        this.response.on('data', () => {
+          if (this.received.includes(text)) resolve();
+        });
+      });
+    }
+
+    /** Resolves when nothing more can arrive, with whether the response was complete. */
+    async closed(): Promise<boolean> {
+      if (!this.response.closed) await new Promise((resolve) => this.response.once('close', resolve));
+      return this.response.complete;
+    }
+
+    leave(): void {
+      this.end();
+    }
+  }
+
+  describe.each(ADAPTERS)('LockInterceptor on $platform keeps the lock', ({ adapter }) => {
+    let server: Listening;
+    beforeEach(async () => {
+      server = await listen({ imports: [locks.module()], controllers: [Streams] }, adapter());
+    });
+
+    const open = (path: string) => Client.get(`${server.url}/${path}`);
+
+    async function loseIt(): Promise<void> {
+      locks.masters.forEach((master) => master.pause());
+      await clock.advance(10_000);
+      locks.masters.forEach((master) => master.resume());
+      locks.masters.forEach((master) => master.flush());
+    }
+
+    describe.each(['file', 'later', 'manual', 'given-back'])('of a handler that streams: %s', (path) => {
+      it('until the response has ended', async () => {
+        stream.write('first');
+        const client = await open(path);
+        await client.receives('first');
+        await clock.advance(60_000);
+        expect(locks.held).toBe(true);
+        expect((await open(path)).response.statusCode).toBe(423);
+        stream.end('last');
+        await client.receives('last');
+        expect(await client.closed()).toBe(true);
+        await eventually(() => !locks.held);
+      });
+
+      it('until the client has disconnected', async () => {
+        stream.write('first');
+        const client = await open(path);
+        await client.receives('first');
+        expect(locks.held).toBe(true);
+        client.leave();
+        await eventually(() => !locks.held);
+        stream.destroy();
+      });
+
+      it('or aborts the response when the lock is lost, so that a part cannot pass for the whole', async () => {
+        stream.write('first');
+        const client = await open(path);
+        await client.receives('first');
+        await loseIt();
+        expect(await client.closed()).toBe(false);
+        stream.destroy();
+      });
+    });
+
+    describe('of server-sent events', () => {
+      it('until they are complete', async () => {
+        const client = await open('events');
+        await eventually(() => events.observed);
+        events.next({ data: 'one' });
+        await client.receives('data: one');
+        await clock.advance(60_000);
+        expect(locks.held).toBe(true);
+        events.complete();
+        expect(await client.closed()).toBe(true);
+        await eventually(() => !locks.held);
+      });
+
+      it('until the client has disconnected, and ends the Observable', async () => {
+        const client = await open('events');
+        await eventually(() => events.observed);
+        events.next({ data: 'one' });
+        await client.receives('data: one');
+        expect(locks.held).toBe(true);
+        client.leave();
+        await eventually(() => !events.observed);
+        await eventually(() => !locks.held);
+      });
+
+      it('until the client has disconnected before the first of them', async () => {
+        const client = await open('events');
+        await eventually(() => events.observed);
+        expect(locks.held).toBe(true);
+        client.leave();
+        await eventually(() => !events.observed);
+        await eventually(() => !locks.held);
+      });
+
+      it('while a promise sets them up', async () => {
+        const opening = open('events-later');
+        await eventually(() => locks.held);
+        await clock.advance(60_000);
+        expect(locks.held).toBe(true);
+        setUp.resolve(from([{ data: 'only' }]));
+        const client = await opening;
+        expect(await client.closed()).toBe(true);
+        await eventually(() => !locks.held);
+      });
+
+      it('even if there are none', async () => {
+        const client = await open('no-events');
+        expect(await client.closed()).toBe(true);
+        await eventually(() => !locks.held);
+      });
+
+      it('and ends them with an error when the lock is lost', async () => {
+        const client = await open('events');
+        await eventually(() => events.observed);
+        events.next({ data: 'one' });
+        await client.receives('data: one');
+        await loseIt();
+        await client.receives('event: error');
+        expect(events.observed).toBe(false);
+        await client.closed();
+      });
+    });
   });
 });

@@ -1,328 +1,513 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
-import { LockLostError, LockNotAcquiredError, LockService, RedlockConfigError, WithLock } from 'nestjs-redlock';
+import {
+  LockLostError,
+  LockNotAcquiredError,
+  LockService,
+  RedlockConfigError,
+  RedlockModule,
+  WithLock,
+} from 'nestjs-redlock';
 import { ManualClock } from 'nestjs-redlock/testing';
 import { defer, EMPTY, of } from 'rxjs';
-import { boot, closeAll } from './support/applications.js';
+import { boot, closeAll, logs } from './support/applications.js';
 import { deferred, settle } from './support/deferred.js';
 import { Locks } from './support/locks.js';
+import { command } from '../support/command.js';
+import { eventually } from '../support/eventually.js';
+import { type Masters, startMasters } from '../support/masters.js';
 
-const anything = (value: unknown): never => value as never;
+describe('refusals', () => {
+  const anything = (value: unknown): never => value as never;
 
-let locks: Locks;
-let service: LockService;
-let clock: ManualClock;
+  let locks: Locks;
+  let service: LockService;
+  let clock: ManualClock;
 
-beforeEach(async () => {
-  clock = new ManualClock();
-  locks = new Locks(3, { clock });
-  const app = await boot({ imports: [locks.module()] });
-  service = app.get(LockService);
+  beforeEach(async () => {
+    clock = new ManualClock();
+    locks = new Locks(3, { clock });
+    const app = await boot({ imports: [locks.module()] });
+    service = app.get(LockService);
+  });
+  afterEach(async () => {
+    await closeAll();
+    await locks.expectNothingLeft();
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  describe('@WithLock refuses at class definition', () => {
+    const decorate = (target: object, name: string): void => {
+      const descriptor = Object.getOwnPropertyDescriptor(target, name)!;
+      anything((WithLock('a') as MethodDecorator)(target, name, descriptor));
+    };
+    class Misuse {
+      static async fixed(): Promise<void> {}
+      get value(): Promise<void> {
+        return Promise.resolve();
+      }
+      set written(_: unknown) {}
+      *sync(): Generator<number> {
+        yield 1;
+      }
+      async *stream(): AsyncGenerator<number> {
+        yield 1;
+      }
+    }
+
+    it.each([
+      ['a static method', Misuse, 'fixed', 'got "a static method"'],
+      ['a getter', Misuse.prototype, 'value', 'got "an accessor or a property"'],
+      ['a setter', Misuse.prototype, 'written', 'got "an accessor or a property"'],
+      ['a generator', Misuse.prototype, 'sync', 'got "a generator"'],
+      ['an async generator', Misuse.prototype, 'stream', 'got "a generator"'],
+    ])('%s', (_, target, name, message) => {
+      expect(() => decorate(target, name)).toThrow(RedlockConfigError);
+      expect(() => decorate(target, name)).toThrow(`@WithLock on Misuse.${name} needs a method`);
+      expect(() => decorate(target, name)).toThrow(message);
+    });
+
+    it('a property', () => {
+      expect(() => {
+        class Wrong {
+          @(WithLock('a') as PropertyDecorator) run = async () => Promise.resolve();
+        }
+        return Wrong;
+      }).toThrow('@WithLock on Wrong.run needs a method that returns a promise');
+    });
+
+    it.each([
+      ['an empty key', ''],
+      ['no key', undefined],
+      ['an empty list', []],
+      ['a list with an empty name', ['a', '']],
+      ['a number', 7],
+    ])('%s', (_, key) => {
+      const decorate = WithLock(anything(key)) as MethodDecorator;
+      expect(() => anything(decorate(Misuse.prototype, 'x', { value: async () => Promise.resolve() }))).toThrow(
+        '@WithLock on Misuse.x: key must be a non-empty string or a non-empty array of them',
+      );
+    });
+  });
+
+  describe('@WithLock refuses at run time', () => {
+    it.each([
+      ['an Observable', () => of(1)],
+      ['a promise of an Observable', async () => Promise.resolve(EMPTY)],
+      ['what an async generator gives', () => (async function* () {})()],
+      [
+        'an async iterator of an older compiler',
+        () => ({ [Symbol.asyncIterator]: () => undefined, next: async () => Promise.resolve() }),
+      ],
+    ])('%s, and names LockInterceptor', async (_, give) => {
+      @Injectable()
+      class Streams {
+        @WithLock('stream')
+        run(): Promise<unknown> {
+          return anything(give());
+        }
+      }
+      const app = await boot({ imports: [locks.module()], providers: [Streams] });
+      await expect(app.get(Streams).run()).rejects.toThrow(RedlockConfigError);
+      await expect(app.get(Streams).run()).rejects.toThrow('use LockInterceptor');
+    });
+
+    it('an Observable without subscribing to it', async () => {
+      let subscribed = false;
+      @Injectable()
+      class Streams {
+        @WithLock('stream')
+        run(): Promise<unknown> {
+          return anything(
+            defer(() => {
+              subscribed = true;
+              return of(1);
+            }),
+          );
+        }
+      }
+      const app = await boot({ imports: [locks.module()], providers: [Streams] });
+      await expect(app.get(Streams).run()).rejects.toThrow('use LockInterceptor');
+      expect(subscribed).toBe(false);
+    });
+
+    it.each([
+      ['an empty string', '', '""'],
+      ['an empty list', [], '[]'],
+      ['undefined', undefined, 'undefined'],
+      ['null', null, 'null'],
+      ['a number', 42, '42'],
+      ['a list with something else in it', ['a', 7], '7'],
+      ['a promise', Promise.resolve('a'), 'an object (Promise)'],
+    ])('a key function that returns %s, and does not run the method', async (_, key, shown) => {
+      let ran = false;
+      @Injectable()
+      class Keys {
+        @WithLock((): string => anything(key))
+        async run(): Promise<void> {
+          ran = true;
+        }
+      }
+      const app = await boot({ imports: [locks.module()], providers: [Keys] });
+      await expect(app.get(Keys).run()).rejects.toMatchObject({
+        name: 'RedlockConfigError',
+        message: `@WithLock on Keys.run: key must be a non-empty string or a non-empty array of them, got ${shown}`,
+      });
+      expect(ran).toBe(false);
+    });
+
+    it('a call whose key function throws, with the error of that function as a rejection', async () => {
+      const failure = new TypeError('no such property');
+      let ran = false;
+      @Injectable()
+      class Keys {
+        @WithLock((): string => {
+          throw failure;
+        })
+        async run(): Promise<void> {
+          ran = true;
+        }
+      }
+      const app = await boot({ imports: [locks.module()], providers: [Keys] });
+      const call = app.get(Keys).run();
+      await expect(call).rejects.toBe(failure);
+      expect(ran).toBe(false);
+    });
+
+    it('a call whose method throws synchronously, with the error of that method as a rejection', async () => {
+      const failure = new Error('at once');
+      @Injectable()
+      class Throws {
+        @WithLock('a')
+        run(): Promise<void> {
+          throw failure;
+        }
+      }
+      const app = await boot({ imports: [locks.module()], providers: [Throws] });
+      await expect(app.get(Throws).run()).rejects.toBe(failure);
+    });
+  });
+
+  describe('LockService refuses', () => {
+    it.each([
+      ['an empty string', ''],
+      ['an empty list', []],
+      ['nothing', undefined],
+      ['a number', 7],
+      ['a list with an empty string', ['a', '']],
+      ['a list in a list', [['a']]],
+    ])('%s as a resource', async (_, resource) => {
+      const refusal = { name: 'RedlockConfigError', option: 'resource' };
+      await expect(service.acquire(anything(resource))).rejects.toMatchObject(refusal);
+      await expect(service.tryAcquire(anything(resource))).rejects.toMatchObject(refusal);
+      await expect(service.withLock(anything(resource), 100, () => 'ran')).rejects.toMatchObject(refusal);
+      await expect(service.inspect(anything(resource))).rejects.toMatchObject(refusal);
+    });
+
+    it.each([
+      [0],
+      [-1],
+      [9],
+      [NaN],
+      [Infinity],
+      [1.5],
+      [2 ** 31],
+      [30_001],
+      ['10'],
+      ['10 s'],
+      ['10S'],
+      ['-10s'],
+      [''],
+      [true],
+      [null],
+      [Symbol('10s')],
+    ])('%p as a ttl', async (ttl) => {
+      const refusal = { name: 'RedlockConfigError', option: 'ttl' };
+      let ran = false;
+      await expect(service.acquire('a', anything(ttl))).rejects.toMatchObject(refusal);
+      await expect(service.acquire('a', { ttl: anything(ttl) })).rejects.toMatchObject(refusal);
+      await expect(service.tryAcquire('a', anything(ttl))).rejects.toMatchObject(refusal);
+      await expect(service.withLock('a', anything(ttl), () => (ran = true))).rejects.toMatchObject(refusal);
+      expect(ran).toBe(false);
+    });
+
+    it('unknown and invalid options of a call', async () => {
+      await expect(service.acquire('a', anything({ wiat: 0 }))).rejects.toThrow('did you mean wait?');
+      await expect(service.acquire('a', anything({ reentrant: true }))).rejects.toThrow('known options only');
+      await expect(service.acquire('a', anything({ signal: 'x' }))).rejects.toMatchObject({
+        option: 'signal',
+      });
+      await expect(service.withLock('a', anything({ onLocked: 'skip' }), () => 1)).rejects.toThrow('known options');
+      await expect(service.withLock('a', { ttl: 100, minHold: '31s' }, () => 1)).rejects.toMatchObject({
+        option: 'minHold',
+      });
+    });
+
+    it('more than one resource to inspect', async () => {
+      await expect(service.inspect(anything(['a', 'b']))).rejects.toMatchObject({ option: 'resource' });
+    });
+
+    it('work that is no function, without a request to a master', async () => {
+      await expect(service.withLock('a', 100, anything('work'))).rejects.toMatchObject({
+        name: 'RedlockConfigError',
+        option: 'work',
+      });
+    });
+  });
+
+  describe('Cancelling', () => {
+    it('before waiting fails with the reason, and sends no request', async () => {
+      const reason = new Error('changed my mind');
+      const signal = AbortSignal.abort(reason);
+      await expect(service.acquire('a', { ttl: 100, signal })).rejects.toBe(reason);
+      await expect(service.withLock('a', { ttl: 100, signal }, () => 1)).rejects.toBe(reason);
+      expect(locks.held).toBe(false);
+    });
+
+    it('while waiting fails with the reason at once', async () => {
+      const reason = new Error('changed my mind');
+      const controller = new AbortController();
+      const holder = await service.acquire('a', '10s');
+      const waiting = service.acquire('a', { ttl: '10s', signal: controller.signal });
+      await settle();
+      controller.abort(reason);
+      await expect(waiting).rejects.toBe(reason);
+      await holder.release();
+    });
+
+    it('after the acquisition changes nothing', async () => {
+      const controller = new AbortController();
+      const lock = await service.acquire('a', { ttl: '10s', signal: controller.signal });
+      controller.abort();
+      expect(lock.isHeld).toBe(true);
+      await lock.release();
+    });
+  });
+
+  describe('A lock that was released', () => {
+    it('may be released again, and fails everything else with LockLostError', async () => {
+      const lock = await service.acquire('a', '10s');
+      await Promise.all([lock.release(), lock.release()]);
+      await lock.release();
+      expect(lock.isHeld).toBe(false);
+      expect(lock.remaining()).toBe(0);
+      expect(lock.signal.aborted).toBe(false);
+      expect(() => lock.assertHeld()).toThrow(LockLostError);
+      await expect(lock.extend()).rejects.toMatchObject({ name: 'LockLostError', cause: 'released' });
+    });
+
+    it('does not touch the lock of its successor', async () => {
+      const first = await service.acquire('a', '10s');
+      await first.release();
+      await using second = await service.acquire('a', '10s');
+      await first.release();
+      await settle();
+      expect(second.isHeld).toBe(true);
+      await expect(service.tryAcquire('a')).resolves.toBeNull();
+    });
+
+    it('may be released by its own work, which then continues without it', async () => {
+      const work = deferred();
+      const call = service.withLock('a', '10s', async (lock) => {
+        await lock.release();
+        await work.promise;
+        return 'done';
+      });
+      await settle();
+      await (await service.acquire('a', '10s')).release();
+      work.resolve();
+      await expect(call).resolves.toBe('done');
+    });
+
+    it('refuses an invalid ttl for an extension, and is still held', async () => {
+      await using lock = await service.acquire('a', '10s');
+      await expect(lock.extend(anything('1 s'))).rejects.toThrow(RedlockConfigError);
+      await expect(lock.extend('5m')).rejects.toThrow('at most maxTtl');
+      expect(lock.isHeld).toBe(true);
+    });
+  });
+
+  describe('tryAcquire', () => {
+    it('returns null only when another holder has the lock', async () => {
+      await using _ = await service.acquire('a', '10s');
+      await expect(service.tryAcquire('a')).resolves.toBeNull();
+      await expect(service.acquire('a', { ttl: 100, wait: 0 })).rejects.toThrow(LockNotAcquiredError);
+      for (const master of locks.masters) master.takeDown();
+      await expect(service.tryAcquire('a')).rejects.toMatchObject({ code: 'QUORUM_UNAVAILABLE' });
+      for (const master of locks.masters) master.bringUp();
+    });
+  });
 });
-afterEach(async () => {
-  await closeAll();
-  await locks.expectNothingLeft();
-  expect(clock.pendingTimers).toBe(0);
-});
 
-describe('@WithLock refuses at class definition', () => {
-  const decorate = (target: object, name: string): void => {
-    const descriptor = Object.getOwnPropertyDescriptor(target, name)!;
-    anything((WithLock('a') as MethodDecorator)(target, name, descriptor));
-  };
-  class Misuse {
-    static async fixed(): Promise<void> {}
-    get value(): Promise<void> {
-      return Promise.resolve();
-    }
-    set written(_: unknown) {}
-    *sync(): Generator<number> {
-      yield 1;
-    }
-    async *stream(): AsyncGenerator<number> {
-      yield 1;
-    }
+describe('permissions', () => {
+  /** Words that send an operator to look for lost data and clocks, while a permission is missing. */
+  const WRONG_TRACK = /has not confirmed|lost or replaced|identity changed|0 ms more|1 ms more/;
+
+  /** Errors with such words for every master. A single master may still be looked at when another one names the permission. */
+  function misleading(messages: readonly string[]): readonly string[] {
+    return messages.filter((message) => WRONG_TRACK.test(message) && !message.includes('ACL SETUSER'));
   }
 
-  it.each([
-    ['a static method', Misuse, 'fixed', 'got "a static method"'],
-    ['a getter', Misuse.prototype, 'value', 'got "an accessor or a property"'],
-    ['a setter', Misuse.prototype, 'written', 'got "an accessor or a property"'],
-    ['a generator', Misuse.prototype, 'sync', 'got "a generator"'],
-    ['an async generator', Misuse.prototype, 'stream', 'got "a generator"'],
-  ])('%s', (_, target, name, message) => {
-    expect(() => decorate(target, name)).toThrow(RedlockConfigError);
-    expect(() => decorate(target, name)).toThrow(`@WithLock on Misuse.${name} needs a method`);
-    expect(() => decorate(target, name)).toThrow(message);
+  let masters: Masters;
+  let locks: LockService;
+
+  beforeAll(async () => {
+    masters = await startMasters(3);
+  }, 60_000);
+  afterAll(() => masters.stop());
+
+  beforeEach(async () => {
+    const app = await boot({
+      imports: [
+        RedlockModule.forRoot({
+          masters: [...masters.urls],
+          masterTimeout: '500ms',
+          connectTimeout: '20s',
+          drainTimeout: 0,
+        }),
+      ],
+    });
+    locks = app.get(LockService);
+    await eventually(() => locks.status().canVote, 30_000);
+    await eventually(() => logs.some((line) => line.includes('locks are available')), 30_000);
+    logs.length = 0;
+  }, 60_000);
+  afterEach(async () => {
+    await change('+@all', 'allkeys', 'allchannels');
+    await closeAll();
   });
 
-  it('a property', () => {
-    expect(() => {
-      class Wrong {
-        @(WithLock('a') as PropertyDecorator) run = async () => Promise.resolve();
-      }
-      return Wrong;
-    }).toThrow('@WithLock on Wrong.run needs a method that returns a promise');
-  });
+  /** Changes what the user of the application may do, on all masters. */
+  async function change(...rules: readonly string[]): Promise<void> {
+    await Promise.all(masters.servers.map(({ port }) => command(port, 'ACL', 'SETUSER', 'default', ...rules)));
+  }
 
-  it.each([
-    ['an empty key', ''],
-    ['no key', undefined],
-    ['an empty list', []],
-    ['a list with an empty name', ['a', '']],
-    ['a number', 7],
-  ])('%s', (_, key) => {
-    const decorate = WithLock(anything(key)) as MethodDecorator;
-    expect(() => anything(decorate(Misuse.prototype, 'x', { value: async () => Promise.resolve() }))).toThrow(
-      '@WithLock on Misuse.x: key must be a non-empty string or a non-empty array of them',
+  /** Uses most of the library once. Returns the messages of what failed. */
+  async function useAll(name: string): Promise<string[]> {
+    const messages: string[] = [];
+    const attempt = async (work: () => Promise<unknown>): Promise<void> => {
+      await work().catch((error: unknown) => messages.push(String(error)));
+    };
+    await attempt(async () => {
+      const lock = await locks.acquire(name, { ttl: '2s', wait: 0 });
+      await attempt(() => lock.extend());
+      await attempt(() => lock.fencingToken());
+      await lock.release();
+    });
+    await attempt(async () =>
+      (await locks.acquire(`${name}:shared`, { ttl: '2s', wait: 0, mode: 'shared' })).release(),
+    );
+    await attempt(async () => (await locks.acquire(`${name}:permit`, { ttl: '2s', wait: 0, permits: 2 })).release());
+    return messages;
+  }
+
+  const risks = (): string[] => logs.filter((line) => /^(?:warn|error|log) (?:master|no lock|locks)/.test(line));
+
+  describe('A permission that all masters refuse while the application runs', () => {
+    it.each(['set', 'hget', 'hset', 'hmget', 'time', 'evalsha'])(
+      'is named by the error, the status, the probe and one line of the log, if no lock can be taken without it: %s',
+      async (name) => {
+        await change(`-${name}`);
+        const messages: string[] = [];
+        // The ttl that the masters have confirmed is good for some seconds.
+        await eventually(async () => {
+          messages.push(...(await useAll(`vital:${name}`)));
+          return !locks.status().canVote;
+        }, 30_000);
+        for (let i = 0; i < 3; i++) messages.push(...(await useAll(`vital:${name}`)));
+        const last = messages.at(-1);
+        expect(last).toContain(`ACL SETUSER <its user> +${name}`);
+        expect(misleading(messages)).toEqual([]);
+        for (const status of [await locks.probe(), locks.status()]) {
+          expect(status.canVote).toBe(false);
+          const reason = expect.stringMatching(new RegExp(`^NOPERM its user lacks the permission \\+${name}\\b`));
+          expect(status.masters).toMatchObject([1, 2, 3].map(() => ({ state: 'refused', reason })));
+        }
+        expect(risks().filter((line) => line.startsWith('error no lock can be taken'))).toHaveLength(1);
+        expect(risks().filter((line) => line.includes('does not vote'))).toHaveLength(3);
+        expect(risks().every((line) => line.includes(`+${name}`))).toBe(true);
+
+        logs.length = 0;
+        await change(`+${name}`);
+        await eventually(async () => (await locks.probe()).canVote, 30_000);
+        await eventually(async () => (await useAll(`again:${name}`)).length === 0, 30_000);
+        expect(locks.status().masters.map(({ state, reason }) => [state, reason])).toEqual(
+          Array(3).fill(['voting', undefined]),
+        );
+        expect(risks().filter((line) => line.startsWith('log locks can be taken again'))).toHaveLength(1);
+        expect(risks().filter((line) => line.endsWith('votes again'))).toHaveLength(3);
+      },
+      120_000,
+    );
+
+    it.each([
+      ...['get', 'del', 'exists', 'pexpire', 'pttl', 'zadd', 'zrem', 'zcard', 'zpopmin', 'zrange', 'zremrangebyscore'],
+      ...['pexpireat', 'mget', 'publish', 'pubsub|numsub', 'info', 'eval'],
+    ])(
+      'is named by the status, the probe and one line of the log for each master, while locks can be taken: %s',
+      async (name) => {
+        await change(`-${name.split('|')[0]}`);
+        for (let i = 0; i < 3; i++) {
+          await useAll(`minor:${name}:${i}`);
+          const { canVote, masters: each } = await locks.probe();
+          expect(canVote).toBe(true);
+          const reason = expect.stringMatching(
+            new RegExp(`^NOPERM its user lacks the permission \\+${name.replace('|', '\\|')} `),
+          );
+          expect(each).toMatchObject([1, 2, 3].map(() => ({ state: 'voting', reason })));
+          await (await locks.acquire(`any:${name}:${i}`, { ttl: '2s', wait: 0 })).release();
+        }
+        expect(risks().filter((line) => line.includes(`+${name}`))).toHaveLength(3);
+        expect(risks().filter((line) => line.startsWith('error'))).toEqual([]);
+        expect(risks().filter((line) => line.includes('does not vote'))).toEqual([]);
+
+        await change(`+${name.split('|')[0]}`);
+        await eventually(async () => (await locks.probe()).masters.every(({ reason }) => reason === undefined), 30_000);
+        await useAll(`again:${name}`);
+        expect(risks().filter((line) => line.includes('this is over'))).toHaveLength(3);
+      },
+      60_000,
     );
   });
-});
 
-describe('@WithLock refuses at run time', () => {
-  it.each([
-    ['an Observable', () => of(1)],
-    ['a promise of an Observable', async () => Promise.resolve(EMPTY)],
-    ['what an async generator gives', () => (async function* () {})()],
-    [
-      'an async iterator of an older compiler',
-      () => ({ [Symbol.asyncIterator]: () => undefined, next: async () => Promise.resolve() }),
-    ],
-  ])('%s, and names LockInterceptor', async (_, give) => {
-    @Injectable()
-    class Streams {
-      @WithLock('stream')
-      run(): Promise<unknown> {
-        return anything(give());
-      }
-    }
-    const app = await boot({ imports: [locks.module()], providers: [Streams] });
-    await expect(app.get(Streams).run()).rejects.toThrow(RedlockConfigError);
-    await expect(app.get(Streams).run()).rejects.toThrow('use LockInterceptor');
-  });
+  describe('A permission', () => {
+    it('that one of three masters refuses takes only its vote, and is logged once', async () => {
+      const { port } = masters.servers[0]!;
+      await command(port, 'ACL', 'SETUSER', 'default', '-hset');
+      await eventually(async () => (await locks.probe()).masters[0]?.state === 'refused', 30_000);
+      for (let i = 0; i < 3; i++) expect(await useAll(`one:${i}`)).toEqual([]);
+      expect(locks.status()).toMatchObject({ canVote: true, masters: [{ state: 'refused' }, {}, {}] });
+      expect(risks()).toEqual([expect.stringMatching(/^warn master .* does not vote: NOPERM .* \+hset: /)]);
+      await command(port, 'ACL', 'SETUSER', 'default', '+hset');
+      await eventually(async () => (await locks.probe()).masters[0]?.state === 'voting', 30_000);
+      expect(risks()).toHaveLength(2);
+    }, 60_000);
 
-  it('an Observable without subscribing to it', async () => {
-    let subscribed = false;
-    @Injectable()
-    class Streams {
-      @WithLock('stream')
-      run(): Promise<unknown> {
-        return anything(
-          defer(() => {
-            subscribed = true;
-            return of(1);
-          }),
+    it('for the keys of the library is named if the marker of the restart guard cannot be read', async () => {
+      await change('resetkeys', '~other:*');
+      const messages: string[] = [];
+      await eventually(async () => {
+        messages.push(...(await useAll('keys')));
+        return !locks.status().canVote;
+      }, 30_000);
+      expect(misleading(messages)).toEqual([]);
+      expect(messages.at(-1)).toContain('~lock:*');
+    }, 60_000);
+
+    it.each(['time', 'hmget', 'eval'])(
+      'that is missing at boot is named by its error: %s',
+      async (name) => {
+        await closeAll();
+        await change(`-${name}`);
+        const error = await boot({
+          imports: [RedlockModule.forRoot({ masters: [...masters.urls], connectTimeout: '20s' })],
+        }).then(
+          () => undefined,
+          (reason: unknown) => String(reason),
         );
-      }
-    }
-    const app = await boot({ imports: [locks.module()], providers: [Streams] });
-    await expect(app.get(Streams).run()).rejects.toThrow('use LockInterceptor');
-    expect(subscribed).toBe(false);
-  });
-
-  it.each([
-    ['an empty string', '', '""'],
-    ['an empty list', [], '[]'],
-    ['undefined', undefined, 'undefined'],
-    ['null', null, 'null'],
-    ['a number', 42, '42'],
-    ['a list with something else in it', ['a', 7], '7'],
-    ['a promise', Promise.resolve('a'), 'an object (Promise)'],
-  ])('a key function that returns %s, and does not run the method', async (_, key, shown) => {
-    let ran = false;
-    @Injectable()
-    class Keys {
-      @WithLock((): string => anything(key))
-      async run(): Promise<void> {
-        ran = true;
-      }
-    }
-    const app = await boot({ imports: [locks.module()], providers: [Keys] });
-    await expect(app.get(Keys).run()).rejects.toMatchObject({
-      name: 'RedlockConfigError',
-      message: `@WithLock on Keys.run: key must be a non-empty string or a non-empty array of them, got ${shown}`,
-    });
-    expect(ran).toBe(false);
-  });
-
-  it('a call whose key function throws, with the error of that function as a rejection', async () => {
-    const failure = new TypeError('no such property');
-    let ran = false;
-    @Injectable()
-    class Keys {
-      @WithLock((): string => {
-        throw failure;
-      })
-      async run(): Promise<void> {
-        ran = true;
-      }
-    }
-    const app = await boot({ imports: [locks.module()], providers: [Keys] });
-    const call = app.get(Keys).run();
-    await expect(call).rejects.toBe(failure);
-    expect(ran).toBe(false);
-  });
-
-  it('a call whose method throws synchronously, with the error of that method as a rejection', async () => {
-    const failure = new Error('at once');
-    @Injectable()
-    class Throws {
-      @WithLock('a')
-      run(): Promise<void> {
-        throw failure;
-      }
-    }
-    const app = await boot({ imports: [locks.module()], providers: [Throws] });
-    await expect(app.get(Throws).run()).rejects.toBe(failure);
-  });
-});
-
-describe('LockService refuses', () => {
-  it.each([
-    ['an empty string', ''],
-    ['an empty list', []],
-    ['nothing', undefined],
-    ['a number', 7],
-    ['a list with an empty string', ['a', '']],
-    ['a list in a list', [['a']]],
-  ])('%s as a resource', async (_, resource) => {
-    const refusal = { name: 'RedlockConfigError', option: 'resource' };
-    await expect(service.acquire(anything(resource))).rejects.toMatchObject(refusal);
-    await expect(service.tryAcquire(anything(resource))).rejects.toMatchObject(refusal);
-    await expect(service.withLock(anything(resource), 100, () => 'ran')).rejects.toMatchObject(refusal);
-    await expect(service.inspect(anything(resource))).rejects.toMatchObject(refusal);
-  });
-
-  it.each([
-    [0],
-    [-1],
-    [9],
-    [NaN],
-    [Infinity],
-    [1.5],
-    [2 ** 31],
-    [30_001],
-    ['10'],
-    ['10 s'],
-    ['10S'],
-    ['-10s'],
-    [''],
-    [true],
-    [null],
-    [Symbol('10s')],
-  ])('%p as a ttl', async (ttl) => {
-    const refusal = { name: 'RedlockConfigError', option: 'ttl' };
-    let ran = false;
-    await expect(service.acquire('a', anything(ttl))).rejects.toMatchObject(refusal);
-    await expect(service.acquire('a', { ttl: anything(ttl) })).rejects.toMatchObject(refusal);
-    await expect(service.tryAcquire('a', anything(ttl))).rejects.toMatchObject(refusal);
-    await expect(service.withLock('a', anything(ttl), () => (ran = true))).rejects.toMatchObject(refusal);
-    expect(ran).toBe(false);
-  });
-
-  it('unknown and invalid options of a call', async () => {
-    await expect(service.acquire('a', anything({ wiat: 0 }))).rejects.toThrow('did you mean wait?');
-    await expect(service.acquire('a', anything({ reentrant: true }))).rejects.toThrow('known options only');
-    await expect(service.acquire('a', anything({ signal: 'x' }))).rejects.toMatchObject({
-      option: 'signal',
-    });
-    await expect(service.withLock('a', anything({ onLocked: 'skip' }), () => 1)).rejects.toThrow('known options');
-    await expect(service.withLock('a', { ttl: 100, minHold: '31s' }, () => 1)).rejects.toMatchObject({
-      option: 'minHold',
-    });
-  });
-
-  it('more than one resource to inspect', async () => {
-    await expect(service.inspect(anything(['a', 'b']))).rejects.toMatchObject({ option: 'resource' });
-  });
-
-  it('work that is no function, without a request to a master', async () => {
-    await expect(service.withLock('a', 100, anything('work'))).rejects.toMatchObject({
-      name: 'RedlockConfigError',
-      option: 'work',
-    });
-  });
-});
-
-describe('Cancelling', () => {
-  it('before waiting fails with the reason, and sends no request', async () => {
-    const reason = new Error('changed my mind');
-    const signal = AbortSignal.abort(reason);
-    await expect(service.acquire('a', { ttl: 100, signal })).rejects.toBe(reason);
-    await expect(service.withLock('a', { ttl: 100, signal }, () => 1)).rejects.toBe(reason);
-    expect(locks.held).toBe(false);
-  });
-
-  it('while waiting fails with the reason at once', async () => {
-    const reason = new Error('changed my mind');
-    const controller = new AbortController();
-    const holder = await service.acquire('a', '10s');
-    const waiting = service.acquire('a', { ttl: '10s', signal: controller.signal });
-    await settle();
-    controller.abort(reason);
-    await expect(waiting).rejects.toBe(reason);
-    await holder.release();
-  });
-
-  it('after the acquisition changes nothing', async () => {
-    const controller = new AbortController();
-    const lock = await service.acquire('a', { ttl: '10s', signal: controller.signal });
-    controller.abort();
-    expect(lock.isHeld).toBe(true);
-    await lock.release();
-  });
-});
-
-describe('A lock that was released', () => {
-  it('may be released again, and fails everything else with LockLostError', async () => {
-    const lock = await service.acquire('a', '10s');
-    await Promise.all([lock.release(), lock.release()]);
-    await lock.release();
-    expect(lock.isHeld).toBe(false);
-    expect(lock.remaining()).toBe(0);
-    expect(lock.signal.aborted).toBe(false);
-    expect(() => lock.assertHeld()).toThrow(LockLostError);
-    await expect(lock.extend()).rejects.toMatchObject({ name: 'LockLostError', cause: 'released' });
-  });
-
-  it('does not touch the lock of its successor', async () => {
-    const first = await service.acquire('a', '10s');
-    await first.release();
-    await using second = await service.acquire('a', '10s');
-    await first.release();
-    await settle();
-    expect(second.isHeld).toBe(true);
-    await expect(service.tryAcquire('a')).resolves.toBeNull();
-  });
-
-  it('may be released by its own work, which then continues without it', async () => {
-    const work = deferred();
-    const call = service.withLock('a', '10s', async (lock) => {
-      await lock.release();
-      await work.promise;
-      return 'done';
-    });
-    await settle();
-    await (await service.acquire('a', '10s')).release();
-    work.resolve();
-    await expect(call).resolves.toBe('done');
-  });
-
-  it('refuses an invalid ttl for an extension, and is still held', async () => {
-    await using lock = await service.acquire('a', '10s');
-    await expect(lock.extend(anything('1 s'))).rejects.toThrow(RedlockConfigError);
-    await expect(lock.extend('5m')).rejects.toThrow('at most maxTtl');
-    expect(lock.isHeld).toBe(true);
-  });
-});
-
-describe('tryAcquire', () => {
-  it('returns null only when another holder has the lock', async () => {
-    await using _ = await service.acquire('a', '10s');
-    await expect(service.tryAcquire('a')).resolves.toBeNull();
-    await expect(service.acquire('a', { ttl: 100, wait: 0 })).rejects.toThrow(LockNotAcquiredError);
-    for (const master of locks.masters) master.takeDown();
-    await expect(service.tryAcquire('a')).rejects.toMatchObject({ code: 'QUORUM_UNAVAILABLE' });
-    for (const master of locks.masters) master.bringUp();
+        expect(error).toMatch(new RegExp(`NOPERM .*'${name}'`));
+      },
+      60_000,
+    );
   });
 });

@@ -13,254 +13,383 @@ import { ManualClock, memoryLockService, memoryMasters, RedlockTestingModule } f
 import { boot, closeAll, closeLater, compile, logs } from './support/applications.js';
 import { deferred } from './support/deferred.js';
 
-afterEach(closeAll);
+describe('testing module', () => {
+  afterEach(closeAll);
 
-@Injectable()
-class Orders {
-  constructor(
-    readonly byClass: LockService,
-    @InjectLockService() readonly byToken: LockService,
-  ) {}
+  @Injectable()
+  class Orders {
+    constructor(
+      readonly byClass: LockService,
+      @InjectLockService() readonly byToken: LockService,
+    ) {}
 
-  @WithLock('order', { ttl: '10s', wait: 0 })
-  async ship(): Promise<readonly string[] | undefined> {
-    return this.byClass.current()?.resources;
-  }
-}
-
-/** Injects no lock service: only the decorator needs one. */
-@Injectable()
-class Decorated {
-  @WithLock('order', { ttl: '10s', wait: 0 })
-  async ship(): Promise<string> {
-    return 'shipped';
-  }
-}
-
-@Injectable()
-class Billing {
-  @WithLock('bill', { ttl: '10s', service: 'billing', wait: 0 })
-  async run(): Promise<string> {
-    return 'billed';
-  }
-}
-
-@Controller()
-class Carts {
-  @Get()
-  @UseInterceptors(LockInterceptor('cart', { ttl: '10s', wait: 0 }))
-  checkOut(): string {
-    return 'done';
-  }
-}
-
-/** Nothing listens on this port, so every attempt to connect fails. */
-const UNREACHABLE = { masters: ['redis://127.0.0.1:1'], connectTimeout: 500 };
-
-@Module({ imports: [RedlockModule.forRoot(UNREACHABLE)], providers: [Orders], controllers: [Carts] })
-class AppModule {}
-
-const NOT_ACQUIRED = expect.objectContaining({ code: 'LOCK_NOT_ACQUIRED' });
-
-describe('RedlockTestingModule', () => {
-  it('serves decorators and injection in a module that is compiled and never initialized', async () => {
-    const module = await compile({ imports: [RedlockTestingModule.forRoot()], providers: [Orders, Decorated] });
-    const [orders, decorated] = [module.get(Orders), module.get(Decorated)];
-    expect(orders.byToken).toBe(orders.byClass);
-    await expect(orders.ship()).resolves.toEqual(['order']);
-
-    await using _ = await module.get(LockService).acquire('order');
-    await expect(orders.ship()).rejects.toEqual(NOT_ACQUIRED);
-    await expect(decorated.ship()).rejects.toEqual(NOT_ACQUIRED);
-  });
-
-  it('serves interceptors', async () => {
-    const module = await compile({ imports: [RedlockTestingModule.forRoot()], controllers: [Carts] });
-    const app = closeLater(module.createNestApplication());
-    await app.listen(0, '127.0.0.1');
-    expect((await fetch(await app.getUrl())).status).toBe(200);
-    await using _ = await app.get(LockService).acquire('cart');
-    expect((await fetch(await app.getUrl())).status).toBe(423);
-  });
-
-  it('serves objects from factories once the module is initialized', async () => {
-    const factory = { provide: 'ORDERS', useFactory: () => new Decorated() };
-    const app = await boot({ imports: [RedlockTestingModule.forRoot()], providers: [factory] });
-    await expect(app.get<Decorated>('ORDERS').ship()).resolves.toBe('shipped');
-  });
-
-  it('takes the place of the lock service of an application, which opens no connection', async () => {
-    const masters = memoryMasters();
-    const app = await boot({ imports: [AppModule, RedlockTestingModule.forRoot({ masters })] });
-    await expect(app.get(Orders).ship()).resolves.toEqual(['order']);
-    await using _ = await memoryLockService({ masters }).acquire('order');
-    await expect(app.get(Orders).ship()).rejects.toEqual(NOT_ACQUIRED);
-  });
-
-  it('takes the place of a service with options from a factory, and of one that is not global', async () => {
-    const useFactory = async () => UNREACHABLE;
-    @Module({ imports: [RedlockModule.forRootAsync({ useFactory, isGlobal: false })], providers: [Orders] })
-    class Feature {}
-    const app = await boot({ imports: [RedlockTestingModule.forRoot(), Feature] });
-    await expect(app.get(Orders).ship()).resolves.toEqual(['order']);
-    expect(app.get(Orders).byClass).toBe(app.get(LockService));
-  });
-
-  it('warns at boot, because an application that imports it by mistake would run', async () => {
-    await boot({ imports: [AppModule, RedlockTestingModule.forRoot()] });
-    expect(logs).toContain('warn locks are in the memory of this process and exclude no other process: for tests only');
-  });
-
-  it('can replace the result of forRoot by overrideModule', async () => {
-    const redlock = RedlockModule.forRoot(UNREACHABLE);
-    @Module({ imports: [redlock], providers: [Orders] })
-    class Feature {}
-    const testing = Test.createTestingModule({ imports: [Feature] });
-    const module = await testing.overrideModule(redlock).useModule(RedlockTestingModule.forRoot()).compile();
-    await expect(closeLater(module).get(Orders).ship()).resolves.toEqual(['order']);
-  });
-
-  it('serves named services, each by an import of its own', async () => {
-    const imports = [
-      RedlockModule.forRoot({ ...UNREACHABLE, name: 'billing' }),
-      RedlockTestingModule.forRoot({ name: 'billing' }),
-      RedlockTestingModule.forRoot(),
-    ];
-    const app = await boot({ imports, providers: [Billing, Orders] });
-    const billing = app.get<LockService>(getLockServiceToken('billing'));
-    await using _ = await billing.acquire(['bill', 'order']);
-    await expect(app.get(Billing).run()).rejects.toEqual(NOT_ACQUIRED);
-    await expect(app.get(Orders).ship()).resolves.toEqual(['order']);
-  });
-
-  it('leaves a service with another name to its own module', async () => {
-    const imports = [RedlockModule.forRoot({ ...UNREACHABLE, name: 'billing' }), RedlockTestingModule.forRoot()];
-    await expect(compile({ imports })).rejects.toMatchObject({ code: 'QUORUM_UNAVAILABLE' });
-  });
-
-  it('gives each application a service of its own, unless they share masters', async () => {
-    const own = RedlockTestingModule.forRoot();
-    const shared = RedlockTestingModule.forRoot({ masters: memoryMasters(3) });
-    const tries = async (module: typeof own) => {
-      const services = [await boot({ imports: [module] }), await boot({ imports: [module] })].map((app) =>
-        app.get(LockService),
-      );
-      return Promise.all(services.map((locks) => locks.tryAcquire('a')));
-    };
-    expect(await tries(own)).not.toContain(null);
-    expect(await tries(shared)).toContain(null);
-  });
-
-  it('follows the clock and the options that it is given', async () => {
-    const clock = new ManualClock();
-    const app = await boot({ imports: [RedlockTestingModule.forRoot({ clock, ttl: '2s' })] });
-    const lock = await app.get(LockService).acquire('a');
-    await clock.advance(2_000);
-    expect(lock.loss).toMatchObject({ cause: 'expired' });
-  });
-
-  it('checks the options of decorators at boot', async () => {
-    @Injectable()
-    class Misspelt {
-      @WithLock('a', { ttl: '1h' })
-      async run(): Promise<void> {}
+    @WithLock('order', { ttl: '10s', wait: 0 })
+    async ship(): Promise<readonly string[] | undefined> {
+      return this.byClass.current()?.resources;
     }
-    const metadata = { imports: [RedlockTestingModule.forRoot()], providers: [Misspelt] };
-    await expect(boot(metadata)).rejects.toMatchObject({ option: '@WithLock on Misspelt.run: ttl' });
-  });
+  }
 
-  it.each<[object, string]>([
-    [{ mastres: [] }, 'RedlockTestingModule.forRoot'],
-    [{ name: '' }, 'name'],
-  ])('refuses %j where it is registered', (options, option) => {
-    expect(() => RedlockTestingModule.forRoot(options)).toThrow(expect.objectContaining({ option }));
-  });
-
-  it.each<[object, string]>([
-    [{ ttl: '1 minute' }, 'ttl'],
-    [{ masters: [] }, 'masters'],
-  ])('refuses %j at boot', async (options, option) => {
-    await expect(boot({ imports: [RedlockTestingModule.forRoot(options)] })).rejects.toMatchObject({ option });
-  });
-
-  it('must be imported by forRoot, and the error of Nest says so', async () => {
-    await expect(boot({ imports: [RedlockTestingModule] })).rejects.toThrow(
-      'import RedlockTestingModule.forRoot(), and not RedlockTestingModule itself',
-    );
-  });
-
-  it('ends waiting and takes away all locks when the application closes', async () => {
-    const masters = memoryMasters(3);
-    const app = await boot({ imports: [RedlockTestingModule.forRoot({ masters })] });
-    const locks = app.get(LockService);
-    const lock = await locks.acquire('a');
-    const waiting = locks.acquire('a', { wait: '1m' });
-    await Promise.all([expect(waiting).rejects.toMatchObject({ code: 'LOCK_SERVICE_STOPPED' }), app.close()]);
-    expect(lock.loss).toMatchObject({ cause: 'shutdown' });
-    expect(masters.map(({ size }) => size)).toEqual([0, 0, 0]);
-  });
-
-  it('closes at once even if masters are paused, a method still runs, and the clock stands still', async () => {
-    const clock = new ManualClock();
-    const masters = memoryMasters(3, clock);
-    const work = deferred();
-    @Injectable()
-    class Job {
-      @WithLock('job', { ttl: '10s' })
-      async run(): Promise<void> {
-        await work.promise;
-      }
+  /** Injects no lock service: only the decorator needs one. */
+  @Injectable()
+  class Decorated {
+    @WithLock('order', { ttl: '10s', wait: 0 })
+    async ship(): Promise<string> {
+      return 'shipped';
     }
-    const app = await boot({ imports: [RedlockTestingModule.forRoot({ clock, masters })], providers: [Job] });
-    const running = app.get(Job).run();
-    await clock.settle();
-    for (const master of masters) master.pause();
-    await app.close();
-    work.resolve();
-    await expect(running).rejects.toMatchObject({ code: 'LOCK_LOST', cause: 'shutdown' });
-  });
-});
+  }
 
-describe('A mock in place of the lock service', () => {
-  const REMEDY =
-    /cannot lock with a mock in place of the LockService.*RedlockTestingModule\.forRoot\(\).*memoryLockService/;
+  @Injectable()
+  class Billing {
+    @WithLock('bill', { ttl: '10s', service: 'billing', wait: 0 })
+    async run(): Promise<string> {
+      return 'billed';
+    }
+  }
 
-  it.each<[string, (token: unknown) => unknown]>([
-    ['an empty object', () => ({})],
-    ['an object with all methods', () => ({ hold: () => undefined, check: () => undefined })],
-    [
-      'a proxy that has every property',
-      () => new Proxy({}, { get: (_, name) => (name === 'then' ? undefined : () => undefined) }),
-    ],
-  ])('from useMocker, %s, fails the call with the remedy', async (_, mocker) => {
-    const testing = Test.createTestingModule({ providers: [Decorated] }).useMocker(mocker as () => object);
-    const module = closeLater(await testing.compile());
-    await expect(module.get(Decorated).ship()).rejects.toThrow(REMEDY);
-  });
+  @Controller()
+  class Carts {
+    @Get()
+    @UseInterceptors(LockInterceptor('cart', { ttl: '10s', wait: 0 }))
+    checkOut(): string {
+      return 'done';
+    }
+  }
 
-  it('does not hide the RedlockTestingModule that is imported beside it', async () => {
-    const testing = Test.createTestingModule({ imports: [RedlockTestingModule.forRoot()], providers: [Needy] });
-    const module = closeLater(await testing.useMocker(() => ({ mock: true })).compile());
-    await expect(module.get(Needy).ship()).resolves.toBe('shipped');
-    expect(module.get(Needy).mailer).toEqual({ mock: true });
-  });
+  /** Nothing listens on this port, so every attempt to connect fails. */
+  const UNREACHABLE = { masters: ['redis://127.0.0.1:1'], connectTimeout: 500 };
 
-  it('does not replace the service of a RedlockModule', async () => {
-    const testing = Test.createTestingModule({
-      imports: [RedlockModule.forRoot({ masters: 'memory' })],
-      providers: [Needy],
+  @Module({ imports: [RedlockModule.forRoot(UNREACHABLE)], providers: [Orders], controllers: [Carts] })
+  class AppModule {}
+
+  const NOT_ACQUIRED = expect.objectContaining({ code: 'LOCK_NOT_ACQUIRED' });
+
+  describe('RedlockTestingModule', () => {
+    it('serves decorators and injection in a module that is compiled and never initialized', async () => {
+      const module = await compile({ imports: [RedlockTestingModule.forRoot()], providers: [Orders, Decorated] });
+      const [orders, decorated] = [module.get(Orders), module.get(Decorated)];
+      expect(orders.byToken).toBe(orders.byClass);
+      await expect(orders.ship()).resolves.toEqual(['order']);
+
+      await using _ = await module.get(LockService).acquire('order');
+      await expect(orders.ship()).rejects.toEqual(NOT_ACQUIRED);
+      await expect(decorated.ship()).rejects.toEqual(NOT_ACQUIRED);
     });
-    const module = closeLater(await testing.useMocker(() => ({ mock: true })).compile());
-    await expect(module.get(Needy).ship()).resolves.toBe('shipped');
+
+    it('serves interceptors', async () => {
+      const module = await compile({ imports: [RedlockTestingModule.forRoot()], controllers: [Carts] });
+      const app = closeLater(module.createNestApplication());
+      await app.listen(0, '127.0.0.1');
+      expect((await fetch(await app.getUrl())).status).toBe(200);
+      await using _ = await app.get(LockService).acquire('cart');
+      expect((await fetch(await app.getUrl())).status).toBe(423);
+    });
+
+    it('serves objects from factories once the module is initialized', async () => {
+      const factory = { provide: 'ORDERS', useFactory: () => new Decorated() };
+      const app = await boot({ imports: [RedlockTestingModule.forRoot()], providers: [factory] });
+      await expect(app.get<Decorated>('ORDERS').ship()).resolves.toBe('shipped');
+    });
+
+    it('takes the place of the lock service of an application, which opens no connection', async () => {
+      const masters = memoryMasters();
+      const app = await boot({ imports: [AppModule, RedlockTestingModule.forRoot({ masters })] });
+      await expect(app.get(Orders).ship()).resolves.toEqual(['order']);
+      await using _ = await memoryLockService({ masters }).acquire('order');
+      await expect(app.get(Orders).ship()).rejects.toEqual(NOT_ACQUIRED);
+    });
+
+    it('takes the place of a service with options from a factory, and of one that is not global', async () => {
+      const useFactory = async () => UNREACHABLE;
+      @Module({ imports: [RedlockModule.forRootAsync({ useFactory, isGlobal: false })], providers: [Orders] })
+      class Feature {}
+      const app = await boot({ imports: [RedlockTestingModule.forRoot(), Feature] });
+      await expect(app.get(Orders).ship()).resolves.toEqual(['order']);
+      expect(app.get(Orders).byClass).toBe(app.get(LockService));
+    });
+
+    it('warns at boot, because an application that imports it by mistake would run', async () => {
+      await boot({ imports: [AppModule, RedlockTestingModule.forRoot()] });
+      expect(logs).toContain(
+        'warn locks are in the memory of this process and exclude no other process: for tests only',
+      );
+    });
+
+    it('can replace the result of forRoot by overrideModule', async () => {
+      const redlock = RedlockModule.forRoot(UNREACHABLE);
+      @Module({ imports: [redlock], providers: [Orders] })
+      class Feature {}
+      const testing = Test.createTestingModule({ imports: [Feature] });
+      const module = await testing.overrideModule(redlock).useModule(RedlockTestingModule.forRoot()).compile();
+      await expect(closeLater(module).get(Orders).ship()).resolves.toEqual(['order']);
+    });
+
+    it('serves named services, each by an import of its own', async () => {
+      const imports = [
+        RedlockModule.forRoot({ ...UNREACHABLE, name: 'billing' }),
+        RedlockTestingModule.forRoot({ name: 'billing' }),
+        RedlockTestingModule.forRoot(),
+      ];
+      const app = await boot({ imports, providers: [Billing, Orders] });
+      const billing = app.get<LockService>(getLockServiceToken('billing'));
+      await using _ = await billing.acquire(['bill', 'order']);
+      await expect(app.get(Billing).run()).rejects.toEqual(NOT_ACQUIRED);
+      await expect(app.get(Orders).ship()).resolves.toEqual(['order']);
+    });
+
+    it('leaves a service with another name to its own module', async () => {
+      const imports = [RedlockModule.forRoot({ ...UNREACHABLE, name: 'billing' }), RedlockTestingModule.forRoot()];
+      await expect(compile({ imports })).rejects.toMatchObject({ code: 'QUORUM_UNAVAILABLE' });
+    });
+
+    it('gives each application a service of its own, unless they share masters', async () => {
+      const own = RedlockTestingModule.forRoot();
+      const shared = RedlockTestingModule.forRoot({ masters: memoryMasters(3) });
+      const tries = async (module: typeof own) => {
+        const services = [await boot({ imports: [module] }), await boot({ imports: [module] })].map((app) =>
+          app.get(LockService),
+        );
+        return Promise.all(services.map((locks) => locks.tryAcquire('a')));
+      };
+      expect(await tries(own)).not.toContain(null);
+      expect(await tries(shared)).toContain(null);
+    });
+
+    it('follows the clock and the options that it is given', async () => {
+      const clock = new ManualClock();
+      const app = await boot({ imports: [RedlockTestingModule.forRoot({ clock, ttl: '2s' })] });
+      const lock = await app.get(LockService).acquire('a');
+      await clock.advance(2_000);
+      expect(lock.loss).toMatchObject({ cause: 'expired' });
+    });
+
+    it('checks the options of decorators at boot', async () => {
+      @Injectable()
+      class Misspelt {
+        @WithLock('a', { ttl: '1h' })
+        async run(): Promise<void> {}
+      }
+      const metadata = { imports: [RedlockTestingModule.forRoot()], providers: [Misspelt] };
+      await expect(boot(metadata)).rejects.toMatchObject({ option: '@WithLock on Misspelt.run: ttl' });
+    });
+
+    it.each<[object, string]>([
+      [{ mastres: [] }, 'RedlockTestingModule.forRoot'],
+      [{ name: '' }, 'name'],
+    ])('refuses %j where it is registered', (options, option) => {
+      expect(() => RedlockTestingModule.forRoot(options)).toThrow(expect.objectContaining({ option }));
+    });
+
+    it.each<[object, string]>([
+      [{ ttl: '1 minute' }, 'ttl'],
+      [{ masters: [] }, 'masters'],
+    ])('refuses %j at boot', async (options, option) => {
+      await expect(boot({ imports: [RedlockTestingModule.forRoot(options)] })).rejects.toMatchObject({ option });
+    });
+
+    it('must be imported by forRoot, and the error of Nest says so', async () => {
+      await expect(boot({ imports: [RedlockTestingModule] })).rejects.toThrow(
+        'import RedlockTestingModule.forRoot(), and not RedlockTestingModule itself',
+      );
+    });
+
+    it('ends waiting and takes away all locks when the application closes', async () => {
+      const masters = memoryMasters(3);
+      const app = await boot({ imports: [RedlockTestingModule.forRoot({ masters })] });
+      const locks = app.get(LockService);
+      const lock = await locks.acquire('a');
+      const waiting = locks.acquire('a', { wait: '1m' });
+      await Promise.all([expect(waiting).rejects.toMatchObject({ code: 'LOCK_SERVICE_STOPPED' }), app.close()]);
+      expect(lock.loss).toMatchObject({ cause: 'shutdown' });
+      expect(masters.map(({ size }) => size)).toEqual([0, 0, 0]);
+    });
+
+    it('closes at once even if masters are paused, a method still runs, and the clock stands still', async () => {
+      const clock = new ManualClock();
+      const masters = memoryMasters(3, clock);
+      const work = deferred();
+      @Injectable()
+      class Job {
+        @WithLock('job', { ttl: '10s' })
+        async run(): Promise<void> {
+          await work.promise;
+        }
+      }
+      const app = await boot({ imports: [RedlockTestingModule.forRoot({ clock, masters })], providers: [Job] });
+      const running = app.get(Job).run();
+      await clock.settle();
+      for (const master of masters) master.pause();
+      await app.close();
+      work.resolve();
+      await expect(running).rejects.toMatchObject({ code: 'LOCK_LOST', cause: 'shutdown' });
+    });
   });
+
+  describe('A mock in place of the lock service', () => {
+    const REMEDY =
+      /cannot lock with a mock in place of the LockService.*RedlockTestingModule\.forRoot\(\).*memoryLockService/;
+
+    it.each<[string, (token: unknown) => unknown]>([
+      ['an empty object', () => ({})],
+      ['an object with all methods', () => ({ hold: () => undefined, check: () => undefined })],
+      [
+        'a proxy that has every property',
+        () => new Proxy({}, { get: (_, name) => (name === 'then' ? undefined : () => undefined) }),
+      ],
+    ])('from useMocker, %s, fails the call with the remedy', async (_, mocker) => {
+      const testing = Test.createTestingModule({ providers: [Decorated] }).useMocker(mocker as () => object);
+      const module = closeLater(await testing.compile());
+      await expect(module.get(Decorated).ship()).rejects.toThrow(REMEDY);
+    });
+
+    it('does not hide the RedlockTestingModule that is imported beside it', async () => {
+      const testing = Test.createTestingModule({ imports: [RedlockTestingModule.forRoot()], providers: [Needy] });
+      const module = closeLater(await testing.useMocker(() => ({ mock: true })).compile());
+      await expect(module.get(Needy).ship()).resolves.toBe('shipped');
+      expect(module.get(Needy).mailer).toEqual({ mock: true });
+    });
+
+    it('does not replace the service of a RedlockModule', async () => {
+      const testing = Test.createTestingModule({
+        imports: [RedlockModule.forRoot({ masters: 'memory' })],
+        providers: [Needy],
+      });
+      const module = closeLater(await testing.useMocker(() => ({ mock: true })).compile());
+      await expect(module.get(Needy).ship()).resolves.toBe('shipped');
+    });
+  });
+
+  @Injectable()
+  class Needy {
+    constructor(@Inject('MAILER') readonly mailer: object) {}
+
+    @WithLock('order', { ttl: '10s', wait: 0 })
+    async ship(): Promise<string> {
+      return 'shipped';
+    }
+  }
 });
 
-@Injectable()
-class Needy {
-  constructor(@Inject('MAILER') readonly mailer: object) {}
+describe('overriding', () => {
+  afterEach(closeAll);
 
-  @WithLock('order', { ttl: '10s', wait: 0 })
-  async ship(): Promise<string> {
-    return 'shipped';
+  @Injectable()
+  class Job {
+    constructor(
+      readonly byClass: LockService,
+      @InjectLockService() readonly byToken: LockService,
+    ) {}
+
+    @WithLock('job', { ttl: '10s', wait: 0 })
+    async run(): Promise<readonly string[] | undefined> {
+      return this.byClass.current()?.resources;
+    }
   }
-}
+
+  @Controller()
+  class JobController {
+    @Get()
+    @UseInterceptors(LockInterceptor('route', { ttl: '10s', wait: 0 }))
+    route(): string {
+      return 'done';
+    }
+  }
+
+  @Injectable()
+  class BillingJob {
+    @WithLock('bill', { ttl: '10s', service: 'billing', wait: 0 })
+    async run(): Promise<string> {
+      return 'billed';
+    }
+  }
+
+  /** Nothing listens on this port, so every attempt to connect fails. */
+  const redlock = (options: { name?: string } = {}) =>
+    RedlockModule.forRoot({ masters: ['redis://127.0.0.1:1'], connectTimeout: 500, ...options });
+
+  @Module({ imports: [redlock()], providers: [Job], controllers: [JobController] })
+  class AppModule {}
+
+  describe('A lock service that a test puts in place of the real one', () => {
+    it('is injected and locks methods and handlers, and no connection is opened', async () => {
+      const locks = memoryLockService();
+      const testing = Test.createTestingModule({ imports: [AppModule] })
+        .overrideProvider(LockService)
+        .useValue(locks);
+      const app = closeLater((await testing.compile()).createNestApplication());
+      app.useLogger(false);
+      await app.listen(0, '127.0.0.1');
+
+      const job = app.get(Job);
+      expect([job.byClass, job.byToken]).toEqual([locks, locks]);
+      await expect(job.run()).resolves.toEqual(['job']);
+      expect((await fetch(await app.getUrl())).status).toBe(200);
+
+      await using _ = await locks.acquire(['job', 'route']);
+      await expect(job.run()).rejects.toMatchObject({ code: 'LOCK_NOT_ACQUIRED' });
+      expect((await fetch(await app.getUrl())).status).toBe(423);
+    });
+
+    it('does not exist unless a test provides it: boot needs its masters', async () => {
+      await expect(compile({ imports: [AppModule] })).rejects.toMatchObject({ code: 'QUORUM_UNAVAILABLE' });
+    });
+
+    it('can have a name', async () => {
+      const locks = memoryLockService();
+      const testing = Test.createTestingModule({ imports: [redlock({ name: 'billing' })], providers: [BillingJob] });
+      const app = await testing.overrideProvider(getLockServiceToken('billing')).useValue(locks).compile();
+      await closeLater(app).init();
+      await expect(app.get(BillingJob).run()).resolves.toBe('billed');
+      await using _ = await locks.acquire('bill');
+      await expect(app.get(BillingJob).run()).rejects.toMatchObject({ code: 'LOCK_NOT_ACQUIRED' });
+    });
+
+    it.each<[string, object, string]>([
+      ['methods', { providers: [Job] }, '@WithLock on Job.run'],
+      ['handlers', { controllers: [JobController] }, 'LockInterceptor'],
+    ])('cannot be a stub where it has to lock %s', async (_, metadata, where) => {
+      const testing = Test.createTestingModule({ imports: [redlock()], ...metadata });
+      const stub = { acquire: async () => undefined };
+      const boot = async () => (await testing.overrideProvider(LockService).useValue(stub).compile()).init();
+      await expect(boot()).rejects.toMatchObject({
+        name: 'RedlockConfigError',
+        option: expect.stringContaining(where),
+      });
+    });
+
+    it('may be a stub where only its methods are called', async () => {
+      const testing = Test.createTestingModule({ imports: [redlock()] });
+      const stub = { tryAcquire: async () => null };
+      const app = await testing.overrideProvider(LockService).useValue(stub).compile();
+      await closeLater(app).init();
+      await expect(app.get(LockService).tryAcquire('a')).resolves.toBeNull();
+    });
+  });
+
+  describe('memoryLockService', () => {
+    it('shares its locks with every service on the same masters', async () => {
+      const masters = memoryMasters(3);
+      const [one, other] = [memoryLockService({ masters }), memoryLockService({ masters })];
+      await using _ = await one.acquire('a');
+      await expect(other.tryAcquire('a')).resolves.toBeNull();
+      await expect(memoryLockService().tryAcquire('a')).resolves.not.toBeNull();
+      expect(one.status()).toMatchObject({ quorum: 2, canVote: true });
+    });
+
+    it('follows the clock that it is given', async () => {
+      const clock = new ManualClock();
+      const lock = await memoryLockService({ clock, ttl: '2s' }).acquire('a');
+      await clock.advance(1_000);
+      expect(lock.isHeld).toBe(true);
+      await clock.advance(1_000);
+      expect(lock.loss).toMatchObject({ cause: 'expired' });
+    });
+
+    it.each<[object, string]>([
+      [{ ttl: '1 minute' }, 'ttl'],
+      [{ master: [] }, 'memoryLockService'],
+      [{ masters: [] }, 'masters'],
+    ])('refuses %j', (options, option) => {
+      expect(() => memoryLockService(options)).toThrow(expect.objectContaining({ option }));
+    });
+  });
+});

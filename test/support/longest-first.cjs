@@ -29,7 +29,7 @@ const LONGEST = [
   'test/unit/core/fencing-counterexamples.spec.ts',
   'test/integration/cli-doctor.spec.ts',
   'test/integration/guard-identity.spec.ts',
-  'test/e2e/permissions.spec.ts',
+  'test/e2e/refusals.spec.ts',
 ];
 
 module.exports = class LongestFirst extends Sequencer {

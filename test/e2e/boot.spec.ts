@@ -1,0 +1,403 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { Injectable, Logger } from '@nestjs/common';
+import { Redis } from 'ioredis';
+import {
+  type LockObserver,
+  LockService,
+  QuorumUnavailableError,
+  RedlockModule,
+  type RedlockModuleOptions,
+  type RedlockOptionsFactory,
+  WithLock,
+} from 'nestjs-redlock';
+import { deadPort } from '../support/dead-port.js';
+import { eventually } from '../support/eventually.js';
+import { type Masters, startMasters } from '../support/masters.js';
+import { boot, closeAll, logs } from './support/applications.js';
+import { command } from '../support/command.js';
+import { type Mistake, type Mistakes, MISTAKES, PASSWORD, startMistakes } from '../support/mistakes.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ManualClock } from 'nestjs-redlock/testing';
+import { Locks } from './support/locks.js';
+
+describe('Boot on real masters', () => {
+  async function deadUrls(count: number): Promise<string[]> {
+    const ports = await Promise.all(Array.from({ length: count }, deadPort));
+    return ports.map((port) => `redis://127.0.0.1:${port}`);
+  }
+
+  /** Handles that keep a process alive and could belong to the library. */
+  function handles(): string[] {
+    return process.getActiveResourcesInfo().filter((kind) => /TCP|Pipe(Connect|Wrap)|GetAddrInfo|Timeout/.test(kind));
+  }
+
+  /** Without the guard, because the servers have just started. */
+  const start = (options: RedlockModuleOptions) =>
+    boot({ imports: [RedlockModule.forRoot({ restartGuard: false, ...options })] });
+  const warnings = () => logs.filter((line) => line.startsWith('warn'));
+
+  let masters: Masters;
+  let urls: readonly string[];
+  let before: string[];
+
+  beforeAll(async () => {
+    masters = await startMasters(3);
+    urls = masters.urls;
+    before = handles();
+  });
+  afterEach(async () => {
+    await closeAll();
+    await eventually(() => handles().length <= before.length);
+  });
+  afterAll(() => masters.stop());
+
+  it('connects to URLs, options and clients, and leaves no connection behind', async () => {
+    const client = new Redis(urls[2]!, { lazyConnect: true });
+    const port = Number(new URL(urls[1]!).port);
+    const app = await start({ masters: [urls[0]!, { host: '127.0.0.1', port }, client], keyPrefix: 'boot:' });
+    await app.get(LockService).withLock('a', '5s', async () => {
+      const held = await Promise.all(
+        urls.map(async (url) => {
+          const probe = new Redis(url);
+          const exists = await probe.exists('boot:a');
+          probe.disconnect();
+          return exists;
+        }),
+      );
+      expect(held).toEqual([1, 1, 1]);
+    });
+    expect(client.status).toBe('wait');
+    expect(warnings()).toEqual([]);
+  });
+
+  it('leaves a user’s own client open and untouched', async () => {
+    const client = new Redis(urls[0]!);
+    await client.set('mine', 'kept');
+    const app = await start({ masters: [client, urls[1]!, urls[2]!] });
+    await app.get(LockService).withLock('a', '5s', () => undefined);
+    await app.close();
+    expect(client.status).toBe('ready');
+    await expect(client.get('mine')).resolves.toBe('kept');
+    await client.quit();
+  });
+
+  it('continues with a warning when a minority is down', async () => {
+    const [dead] = await deadUrls(1);
+    const app = await start({ masters: [urls[0]!, dead!, urls[2]!] });
+    expect(warnings()).toEqual([expect.stringMatching(`master 127.0.0.1:${new URL(dead!).port} .*ECONNREFUSED`)]);
+    await expect(app.get(LockService).withLock('a', '5s', () => 'done')).resolves.toBe('done');
+  });
+
+  it('fails when a majority is down, names each master and its problem, and closes every connection', async () => {
+    const dead = await deadUrls(2);
+    const failure: unknown = await start({ masters: [urls[0]!, ...dead], connectTimeout: '300ms' }).catch(
+      (error: unknown) => error,
+    );
+    expect(failure).toBeInstanceOf(QuorumUnavailableError);
+    const { message, answers } = failure as QuorumUnavailableError;
+    for (const url of dead) expect(message).toMatch(new RegExp(`127.0.0.1:${new URL(url).port}: .*ECONNREFUSED`));
+    expect(answers.map(({ master }) => master)).toEqual(dead.map((url) => new URL(url).host));
+    expect(logs.some((line) => line.startsWith('error') && line.includes('lazyConnect'))).toBe(true);
+    await eventually(() => handles().length <= before.length);
+  });
+
+  it('closes its connections when invalid options of a decorator end the boot', async () => {
+    @Injectable()
+    class Wrong {
+      @WithLock('a', '2h')
+      async run(): Promise<void> {}
+    }
+    const imports = [RedlockModule.forRoot([...urls])];
+    await expect(boot({ imports, providers: [Wrong] })).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+    await eventually(() => handles().length <= before.length);
+  });
+
+  it('with lazyConnect boots without masters, fails calls, and locks as soon as a majority is up', async () => {
+    const dead = await deadUrls(1);
+    const app = await start({ masters: dead, lazyConnect: true, wait: 0 });
+    await expect(app.get(LockService).acquire('a')).rejects.toMatchObject({ code: 'QUORUM_UNAVAILABLE' });
+    await expect(app.get(LockService).tryAcquire('a')).rejects.toMatchObject({ code: 'QUORUM_UNAVAILABLE' });
+
+    const lazy = await start({ masters: [...urls], lazyConnect: true });
+    await expect(lazy.get(LockService).withLock('a', '5s', () => 'done')).resolves.toBe('done');
+  });
+
+  it('refuses new locks and keeps none after the application has closed', async () => {
+    const app = await start({ masters: [...urls], drainTimeout: 0 });
+    const locks = app.get(LockService);
+    const lock = await locks.acquire('left', '30s');
+    await app.close();
+    expect(lock.isHeld).toBe(false);
+    expect(lock.loss).toMatchObject({ cause: 'shutdown' });
+    await expect(locks.acquire('left')).rejects.toMatchObject({ code: 'LOCK_SERVICE_STOPPED' });
+    const probe = new Redis(urls[0]!);
+    await expect(probe.exists('lock:left')).resolves.toBe(0);
+    probe.disconnect();
+  });
+});
+
+describe('boot problems', () => {
+  /** Longer than the time limit of every test. */
+  const NEVER = '10m';
+
+  const start = (options: RedlockModuleOptions) => boot({ imports: [RedlockModule.forRoot(options)] });
+  const failureOf = (options: RedlockModuleOptions): Promise<unknown> =>
+    start(options).catch((error: unknown) => error);
+
+  let mistakes: Mistakes;
+  beforeAll(async () => {
+    mistakes = await startMistakes();
+  }, 60_000);
+  afterEach(closeAll);
+  afterAll(async () => {
+    await mistakes[Symbol.asyncDispose]();
+  });
+
+  describe('A boot with a problem that waiting cannot end', () => {
+    it.each(Object.entries(MISTAKES))(
+      'fails long before connectTimeout, names the problem, and does not recommend lazyConnect: %s',
+      async (mistake, reason) => {
+        const source = mistakes.sourceOf(mistake as Mistake);
+        const error = await failureOf({ masters: [source], connectTimeout: NEVER });
+        expect(error).toBeInstanceOf(QuorumUnavailableError);
+        const { message } = error as Error;
+        const address = `127.0.0.1:${source.port}`;
+        expect(message).toContain(`cannot start: 1 of 1 master must vote (${address}: ${reason}). To examine them: `);
+        expect(message).toContain('npx nestjs-redlock doctor --master redis');
+        expect(message).toMatch(new RegExp(`${address}$`));
+        expect(message).not.toContain('unreachable');
+        expect(logs.filter((line) => line.startsWith('error'))).toEqual([
+          expect.stringContaining('waiting does not help, the servers or their settings have to be corrected'),
+        ]);
+        expect(logs.join('\n') + message).not.toMatch(new RegExp(`lazyConnect|${PASSWORD}`));
+      },
+      30_000,
+    );
+
+    it('gives the command to examine the masters, with placeholders for credentials', async () => {
+      const url = mistakes.urlOf('a wrong password').replace(':' + PASSWORD, `app:${PASSWORD}`);
+      const { message } = (await failureOf({ masters: [url], connectTimeout: NEVER, keyPrefix: 'a b:' })) as Error;
+      const { host } = new URL(url);
+      expect(message).toContain(
+        `To examine them: npx nestjs-redlock doctor --master redis://USER:PASSWORD@${host} --prefix 'a b:'`,
+      );
+    }, 30_000);
+
+    it('still waits for connectTimeout if masters are only down, and recommends lazyConnect', async () => {
+      const url = `redis://127.0.0.1:${await deadPort()}`;
+      const { message } = (await failureOf({ masters: [url], connectTimeout: '200ms' })) as Error;
+      expect(message).toContain('cannot start within 200 ms: 1 of 1 master must vote (');
+      expect(logs.join('\n')).toContain('`lazyConnect: true` starts without waiting for them');
+    }, 30_000);
+
+    it('goes on with a warning if a quorum has no problem, and status() reports it as refused', async () => {
+      await using masters = await startMasters(2);
+      const source = mistakes.sourceOf('a wrong password');
+      const app = await start({ masters: [...masters.urls, source], restartGuard: false });
+      const reason = MISTAKES['a wrong password'];
+      expect(logs).toContain(`warn master 127.0.0.1:${source.port} does not vote: ${reason}`);
+      expect(app.get(LockService).status().masters[2]).toMatchObject({ state: 'refused', reason });
+    }, 30_000);
+  });
+
+  describe('A minority of masters that refuses the password', () => {
+    it.each([false, true])(
+      'is named in the log once, with lazyConnect: %s',
+      async (lazyConnect) => {
+        await using masters = await startMasters(2);
+        const source = mistakes.sourceOf('a wrong password');
+        const refusals: unknown[] = [];
+        const observer: LockObserver = { masterRefused: (...refusal) => refusals.push(refusal) };
+        await start({ masters: [...masters.urls, source], restartGuard: false, lazyConnect, observers: [observer] });
+        await eventually(() => logs.some((line) => line.includes('locks are available')));
+        const name = `127.0.0.1:${source.port}`;
+        const reason = MISTAKES['a wrong password'];
+        expect(refusals).toEqual([[name, reason]]);
+        expect(logs.filter((line) => line.includes(name) && !line.includes('locks need'))).toEqual([
+          `warn master ${name} does not vote: ${reason}`,
+        ]);
+      },
+      30_000,
+    );
+
+    it('is named when the password changes later, and when it is accepted again, once each', async () => {
+      await using masters = await startMasters(3);
+      const { port } = masters.servers[0]!;
+      await start({ masters: [...masters.urls], restartGuard: false });
+      await eventually(() => logs.some((line) => line.includes('locks are available')));
+      const own = (): string[] =>
+        logs.filter((line) => line.includes(`127.0.0.1:${port}`) && !line.includes('locks need'));
+      const operator = new Redis(port, '127.0.0.1');
+      await operator.config('SET', 'requirepass', 'other');
+      await operator.auth('other');
+      await operator.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+      await eventually(() => own().length >= 2);
+      await operator.config('SET', 'requirepass', '');
+      operator.disconnect();
+      await eventually(() => own().length >= 3);
+      expect(own()).toEqual([
+        expect.stringMatching(/^warn lost the connection to /),
+        `warn master 127.0.0.1:${port} does not vote: NOAUTH it requires a password: put user and password into its URL`,
+        `log connected to 127.0.0.1:${port} again`,
+      ]);
+    }, 60_000);
+  });
+
+  describe('A master whose password is corrected while the application waits', () => {
+    it('is used as soon as the server accepts the login', async () => {
+      await using masters = await startMasters(1);
+      const [{ port }] = masters.servers as [(typeof masters.servers)[0]];
+      await command(port, 'CONFIG', 'SET', 'requirepass', 'other');
+      const app = await start({ masters: [{ host: '127.0.0.1', port, password: PASSWORD }], lazyConnect: true });
+      const stateOf = () => app.get(LockService).status().masters[0];
+      await eventually(() => stateOf()?.state === 'refused');
+      expect(stateOf()?.reason).toBe(MISTAKES['a wrong password']);
+      const operator = new Redis(port, '127.0.0.1', { password: 'other' });
+      await operator.config('SET', 'requirepass', PASSWORD);
+      operator.disconnect();
+      await eventually(() => stateOf()?.state === 'voting');
+    }, 30_000);
+  });
+
+  describe('A masterTimeout that is shorter than a round trip', () => {
+    it.each([false, true])(
+      'is reported with the numbers and the value to set, with lazyConnect: %s',
+      async (lazyConnect) => {
+        await using masters = await startMasters(3);
+        await using far = await TcpProxy.to(masters.servers[1]!.port);
+        await using farther = await TcpProxy.to(masters.servers[2]!.port);
+        far.replies.delay = 120;
+        farther.replies.delay = 160;
+        const options = { masterTimeout: '100ms', restartGuard: false, lazyConnect } as const;
+        await start({ masters: [masters.urls[0]!, far.url, farther.url], ...options });
+        await eventually(() => logs.some((line) => line.includes('masterTimeout')));
+        expect(logs.filter((line) => line.includes('masterTimeout'))).toEqual([
+          expect.stringMatching(
+            new RegExp(
+              `^warn masterTimeout \\(100 ms\\) is too short: 127\\.0\\.0\\.1:${far.port} in 1\\d\\d ms, ` +
+                `127\\.0\\.0\\.1:${farther.port} in \\d{3} ms at the fastest, so no lock can be taken; ` +
+                `set masterTimeout to '\\d{3}ms' or more$`,
+            ),
+          ),
+        ]);
+      },
+      30_000,
+    );
+
+    it('is reported once if the masters start after an application with lazyConnect', async () => {
+      await using masters = await startMasters(1);
+      const [server] = masters.servers as [(typeof masters.servers)[0]];
+      await server.kill();
+      await using far = await TcpProxy.to(server.port);
+      far.replies.delay = 120;
+      await start({ masters: [far.url], masterTimeout: '100ms', restartGuard: false, lazyConnect: true });
+      await eventually(() => logs.some((line) => line.includes('no lock can be taken')));
+      await server.restart();
+      await eventually(() => logs.some((line) => line.includes('too short')));
+      expect(logs.filter((line) => line.includes('too short'))).toHaveLength(1);
+    }, 30_000);
+  });
+});
+
+describe('An application whose connections are killed again and again', () => {
+  afterEach(closeAll);
+
+  it('logs the first loss and the last recovery of each master, and not every one in between', async () => {
+    await using masters = await startMasters(3);
+    const options = { masters: [...masters.urls], restartGuard: false, drainTimeout: 0 };
+    const locks = (await boot({ imports: [RedlockModule.forRoot(options)] })).get(LockService);
+    await eventually(() => logs.some((line) => line.includes('locks are available')));
+    logs.length = 0;
+    const operators = masters.servers.map(({ port }) => new Redis(port, '127.0.0.1'));
+    for (let kills = 0; kills < 150; kills++) {
+      await Promise.all(
+        operators.map((operator) => operator.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')),
+      );
+      // The storm itself needs its time.
+      await sleep(20);
+    }
+    operators.forEach((operator) => operator.disconnect());
+    const names = masters.servers.map(({ port }) => `127.0.0.1:${port}`);
+    const linesOf = (name: string): string[] =>
+      logs.filter((line) => new RegExp(`(?:to|master) ${name}\\b`).test(line));
+    await eventually(
+      () => names.every((name) => linesOf(name).at(-1)?.startsWith(`log connected to ${name} again`)),
+      30_000,
+    );
+    for (const name of names) {
+      expect(linesOf(name)[0]).toMatch(/^warn lost the connection to /);
+      expect(linesOf(name).length).toBeLessThan(16);
+    }
+    await eventually(() => locks.status().canVote);
+    const quorum = logs.filter((line) => /no lock can be taken|locks can be taken again/.test(line));
+    expect(quorum.length).toBeLessThan(16);
+    await eventually(() => {
+      const last = logs.findLast((line) => /no lock can be taken|locks can be taken again/.test(line));
+      return last === undefined || last.startsWith('log locks can be taken again');
+    }, 30_000);
+  }, 90_000);
+});
+
+const broken = (): never => {
+  throw new Error('the log is full');
+};
+
+describe('A logger that throws', () => {
+  afterEach(async () => {
+    Logger.overrideLogger(false);
+    await closeAll();
+  });
+
+  const observer: LockObserver = { lockLost: broken };
+
+  it.each<[string, Partial<RedlockModuleOptions>]>([
+    ['without observers', {}],
+    ['beside an observer that throws', { observers: [observer] }],
+    ['while locking is disabled', { enabled: false }],
+  ])('disturbs neither the timer that notices a loss nor the lock, %s', async (_, options) => {
+    const clock = new ManualClock();
+    const locks = new Locks(3, { clock });
+    const app = await boot({ imports: [locks.module(options)] });
+    Logger.overrideLogger({ log: broken, warn: broken, error: broken });
+    const lock = await app.get(LockService).acquire('a', '10s');
+    // Runs the callbacks of timers, so an error in a callback is thrown here.
+    await clock.advance(10_000);
+    expect(lock.loss).toMatchObject({ cause: 'expired' });
+    expect(lock.signal.aborted).toBe(true);
+  });
+});
+
+describe('Without masters', () => {
+  afterEach(closeAll);
+
+  @Injectable()
+  class Orders {
+    @WithLock('order', { ttl: '10s', wait: 0 })
+    async ship(): Promise<string> {
+      return 'shipped';
+    }
+  }
+
+  const disabled = { enabled: false } as const;
+  class Options implements RedlockOptionsFactory {
+    createRedlockOptions() {
+      return disabled;
+    }
+  }
+
+  it.each([
+    ['forRoot', RedlockModule.forRoot(disabled)],
+    ['forRootAsync with a factory', RedlockModule.forRootAsync({ useFactory: () => ({ enabled: false }) })],
+    ['forRootAsync with a class', RedlockModule.forRootAsync({ useClass: Options })],
+  ])('%s and `enabled: false` boot, and everything runs without locks', async (_, redlock) => {
+    const app = await boot({ imports: [redlock], providers: [Orders] });
+    await using _lock = await app.get(LockService).acquire('order');
+    await expect(app.get(Orders).ship()).resolves.toBe('shipped');
+  });
+
+  it('a service that locks does not boot', async () => {
+    const options = { enabled: true } as RedlockModuleOptions;
+    await expect(boot({ imports: [RedlockModule.forRoot(options)] })).rejects.toMatchObject({ option: 'masters' });
+  });
+});
