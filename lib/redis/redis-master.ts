@@ -462,9 +462,11 @@ export class RedisMaster implements Master, GuardedServer {
   private read(batch: Batch, values: readonly unknown[], notKnown: NotKnown): void {
     const { asked, sent, history, epoch } = batch;
     const time = values[asked.length];
-    if (history !== '' && !values.includes(UNMARKED) && asked.some(isCompared))
-      this.data?.noteComparison(history, sent);
-    const mayCount = this.checkClock(sent, time) && epoch === (this.data?.epoch ?? 0);
+    // Only the script of such a request has looked at the marker.
+    const isMarked = !values.includes(UNMARKED) && asked.some((one, i) => isCompared(one) && !isReply(values[i]));
+    if (history !== '' && isMarked) this.data?.noteComparison(history, sent);
+    // Any other answer may be that of another server, whose clock shows another time.
+    const mayCount = epoch === (this.data?.epoch ?? 0) && (!isMarked || this.checkClock(sent, time));
     const received = this.data && this.clock.read();
     if (received && time !== undefined) this.guard?.contacted(received.monotonic);
     const quarantine = this.quarantine ?? (mayCount ? undefined : RECOGNIZED_ANEW);

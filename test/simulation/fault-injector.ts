@@ -15,6 +15,8 @@ import type { World } from './world.js';
 const COUNTERS = '\0fences';
 /** How long a spare has run, and the largest error of a clock at boot, in milliseconds. */
 const LONG = 3_600_000;
+/** How long an address that is led to and fro leads to one server, in milliseconds. */
+const STAYS = [0.3, 1, 2, 5, 50, 300];
 /** A message that arrives later than this is rare, in milliseconds. */
 const LONG_DELAY = 1_000;
 
@@ -332,7 +334,7 @@ export class FaultInjector {
     const { server: other, losses } = this.world.endpoints[fault.other] ?? {};
     if (!other || !losses || other === server) return;
     this.note(fault, endpoint);
-    this.turn(endpoint, { server: other, losses }, fault.lasts);
+    this.turn(endpoint, { server: other, losses }, [fault.lasts]);
   }
 
   /** Points the address to a server of another installation, and later back. */
@@ -346,14 +348,25 @@ export class FaultInjector {
     if (fault.data !== 'empty') stranger.mark(marker, settings.ttl);
     if (fault.data === 'replicated') stranger.attachReplica();
     if (fault.data === 'unreported') stranger.data.hset(marker, 'run', '');
-    this.turn(endpoint, { server: stranger, losses: { ...endpoint.losses } }, fault.lasts);
+    const place = { server: stranger, losses: { ...endpoint.losses } };
+    const { connections, lasts } = fault;
+    this.turn(endpoint, place, connections === 'flapping' ? this.staysIn(lasts) : [lasts], connections === 'broken');
   }
 
-  /** Lets the address lead to another place for so many milliseconds. */
-  private turn(endpoint: Endpoint, place: Place, lasts: number): void {
+  /** How long an address leads to one of two servers, and then to the other one. */
+  private staysIn(milliseconds: number): readonly number[] {
+    const stays: number[] = [];
+    for (let left = milliseconds; left > 0 || stays.length % 2 === 0; left -= stays.at(-1) ?? 0) {
+      stays.push(this.chance.pick(STAYS));
+    }
+    return stays;
+  }
+
+  /** Lets the address lead to another place, and back after so many milliseconds, and to it again after so many. */
+  private turn(endpoint: Endpoint, place: Place, stays: readonly number[], breaksConnections = true): void {
     const { scheduler } = this.world;
     const turn = (to: Place): void => {
-      for (const connection of [...endpoint.connections]) connection.reset(0);
+      if (breaksConnections) for (const connection of [...endpoint.connections]) connection.reset(0);
       endpoint.server = to.server;
       endpoint.losses = to.losses;
       endpoint.movedAt = scheduler.now;
@@ -361,12 +374,14 @@ export class FaultInjector {
     const before: Place = { server: endpoint.server, losses: endpoint.losses };
     this.nothingIsSureToBeReleased();
     endpoint.own ??= before;
-    turn(place);
-    scheduler.after(lasts, () => {
-      if (endpoint.own !== before) return;
-      turn(before);
-      endpoint.own = undefined;
-    });
+    const next = (index: number): void => {
+      const isAway = index % 2 === 0;
+      turn(isAway ? place : before);
+      const stay = stays[index];
+      if (stay === undefined) endpoint.own = undefined;
+      else scheduler.after(stay, () => endpoint.own === before && next(index + 1));
+    };
+    next(0);
   }
 
   /** The server has the replica's data from the start: a replica answers reads with it, and accepts no writes. */
@@ -386,7 +401,7 @@ export class FaultInjector {
 
   /** Lets another server answer at the address from now on. */
   private replace(
-    { fault, endpoint, server }: Hit & { readonly fault: { readonly connections?: 'kept' | 'broken' } },
+    { fault, endpoint, server }: Hit & { readonly fault: { readonly connections?: string } },
     plan: Partial<ServerPlan>,
   ): void {
     const { own } = endpoint;

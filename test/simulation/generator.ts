@@ -58,6 +58,7 @@ const ON_CLIENTS: readonly FaultKind[] = [
 ];
 /** How far the clock of another machine may be ahead, in milliseconds. */
 const AHEAD = [0, -5_000, -50, 50, 5_000];
+type Detour = Extract<Fault, { kind: 'detour' }>;
 /** The data of a server of another installation. */
 const STRANGERS = ['empty', 'marked', 'replicated', 'unreported'] as const;
 /** Share of the schedules in which no fault affects a master. */
@@ -349,7 +350,7 @@ function fault(chance: Chance, profile: Profile, at: number, servers: number, pr
     case 'twin':
       return { kind, at, server, other: (server + 1) % servers, lasts };
     case 'detour':
-      return { kind, at, server, lasts, data: chance.pick(STRANGERS), ahead: chance.pick(AHEAD) };
+      return detour(chance, { at, server, lasts });
     case 'oom':
     case 'readonly':
     case 'hang':
@@ -406,12 +407,16 @@ function withTurns(chance: Chance, faults: readonly Fault[]): readonly Fault[] {
   });
 }
 
+function detour(chance: Chance, { at, server, lasts }: Pick<Detour, 'at' | 'server' | 'lasts'>): Detour {
+  const connections = chance.pick(['kept', 'broken', 'flapping'] as const);
+  return { kind: 'detour', at, server, lasts, data: chance.pick(STRANGERS), ahead: chance.pick(AHEAD), connections };
+}
+
 /** An address may lead to a server of another installation instead of another master. */
 function withDetours(chance: Chance, faults: readonly Fault[]): readonly Fault[] {
   return faults.map((fault) => {
     if (fault.kind !== 'twin' || chance.happens(0.5)) return fault;
-    const { at, server, lasts } = fault;
-    return { kind: 'detour', at, server, lasts, data: chance.pick(STRANGERS), ahead: chance.pick(AHEAD) };
+    return detour(chance, fault);
   });
 }
 

@@ -125,13 +125,15 @@ export type Fault =
   /**
    * The address leads to a server of another installation for a while: without data, or with a marker of its own, which
    * does not fit any more since its first replica was attached, or whose writer had no permission for INFO. The clock of
-   * its machine may be ahead of the one before, or behind it.
+   * its machine may be ahead of the one before, or behind it. A proxy may keep the connections, or lead to and
+   * fro all the time.
    */
   | (OnServer & {
       readonly kind: 'detour';
       readonly data: 'empty' | 'marked' | 'replicated' | 'unreported';
       readonly ahead: number;
       readonly lasts: number;
+      readonly connections: 'kept' | 'broken' | 'flapping';
     })
   | (OnServer & { readonly kind: 'attachReplica' })
   | (OnServer & { readonly kind: 'flush' | 'evict' | 'scriptFlush' })

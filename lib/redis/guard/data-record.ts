@@ -75,11 +75,9 @@ export class DataRecord {
   markerChangedWhileHolding = false;
   // Whether the wait of the marker may have to be lengthened for a lock of this process.
   mustExtendQuarantine = false;
-  // The data that was seen last, over whichever connection, is not the data of `marker`: the clock of its server is
-  // another one, and a restart does not make it known.
-  isReplaced = false;
-  // Milliseconds by which the clock moved forward, kept until all clients can learn of it.
-  step: number | undefined;
+  // Data other than that of `marker` was seen since that was accepted, over whichever connection: the clock of its server
+  // is another one. If it was unknown, a restart does not make the data of `marker` known.
+  otherData: Exclude<Relation, 'known'> | undefined;
   // The largest ttl that was announced to every master, according to this one. In milliseconds.
   knownTtl = 0;
   isAnnounced = false;
@@ -144,10 +142,10 @@ export class DataRecord {
   }
 
   // The clocks of this process have stood still, since a moment or later: nothing that was read before counts any more.
-  noteLag(by: Movement, { since, now }: { readonly since: number; readonly now: number }): void {
+  // `elsewhere` is the same for the servers that the address led to before: it may lead back.
+  noteLag(by: Movement, elsewhere: Movement, { since, now }: { readonly since: number; readonly now: number }): void {
     this.clock.shift(by, since);
-    // An address that leads back to another server later finds no samples of it that are too old.
-    this.clocks.clear();
+    for (const clock of this.clocks.values()) clock.shift(elsewhere, since);
     this.notBefore = now;
     this.confirmed = undefined;
     this.comparedAt = undefined;
@@ -159,7 +157,7 @@ export class DataRecord {
   }
 
   relationOf(report: ServerIdentity): Relation {
-    const nonce = this.isReplaced ? NO_NONCE : this.nonce;
+    const nonce = this.otherData === 'unknown' ? NO_NONCE : this.nonce;
     return relationOf(report, { isDurable: this.server.isDurable, nonce });
   }
 
@@ -168,10 +166,26 @@ export class DataRecord {
     return report.marker?.nonce === this.nonce && this.relationOf(report) !== 'unknown'; // @mutant clocks-of-two-servers-compared
   }
 
-  // Before the data that the report shows may be accepted.
-  noteReplaced(report: ServerIdentity): void {
-    const isFirst = this.nonce === '' && this.relationOf(report) !== 'unknown';
-    this.isReplaced ||= !isFirst && !this.isOf(report);
+  // Of data that cannot be accepted as it is. Reports that were read before are out of date.
+  noteDoubtful(report: ServerIdentity): void {
+    const relation = this.relationOf(report);
+    this.revision++;
+    if (relation === 'unknown') this.otherData = 'unknown';
+    else if (!this.isOf(report)) this.otherData ??= 'renamed';
+    if (this.votes) this.mistrust(reasonFor(report, this.marker));
+  }
+
+  // Milliseconds by which the clock moved forward, kept until all clients can learn of it.
+  get step(): number | undefined {
+    return this.clock.step;
+  }
+
+  // All clients have to learn of the step before the data may be accepted again.
+  owesAccusation(report: ServerIdentity): boolean {
+    const { marker } = report;
+    // New masters without a holder vote early, by the clocks of the clients.
+    if (marker?.isGuess && !marker.isVetoed && this.isYoungAt(report)) this.clock.step = undefined;
+    return this.step !== undefined && this.isOf(report);
   }
 
   // Not called while the address leads to another master.
@@ -227,7 +241,7 @@ export class DataRecord {
     this.unknownRun = report.run;
     this.replid = report.replid;
     this.isChecked = false;
-    this.isReplaced = true;
+    this.otherData = 'unknown';
     if (this.votes) this.mistrust(this.reason);
   }
 
@@ -249,7 +263,7 @@ export class DataRecord {
     this.marker = marker;
     this.knownTtl = marker.knownTtl;
     this.unknownSince = undefined;
-    this.isReplaced = false;
+    this.otherData = undefined;
     const since = this.seenSince?.monotonic ?? received.monotonic;
     // Protocol 8.2
     const isYoung = marker.from > report.time || this.wait.endsTooEarly(marker.from, received);
@@ -257,7 +271,8 @@ export class DataRecord {
     // A nonce that has voted keeps its vote: its quarantine has ended, even if the clock is set back afterwards.
     this.isChecked = false;
     if (!isNew && this.votes) return;
-    this.votes = !isYoung; // @mutant a-new-marker-votes-at-once
+    this.votes = !isYoung && this.step === undefined; // @mutant a-new-marker-votes-at-once
+    if (this.step !== undefined) this.reason = 'its clock has moved';
     if (!isYoung) return;
     this.reason = marker.reason;
     const left = Math.max(marker.from - report.time, this.wait.leftAt(asked));
@@ -373,9 +388,9 @@ export function relationOf(
   if (marker.run === run && marker.replid === replid) return 'known'; // @mutant another-run-taken-for-known-data
   // A process without the permission for INFO has only the nonce, and must not question what others know.
   if (run === '') return 'known';
-  if (marker.run === '') return 'renamed';
   // The data came from another server, whatever this one keeps.
   if (wasPromoted) return 'unknown'; // @mutant promoted-replica-trusted
+  if (marker.run === '') return 'renamed';
   // Attaching the first replica begins a new history of the same data. A promotion does, too, and its trace is lost with
   // the replication backlog: without a replica, there is no proof that the data is the same.
   if (marker.run === run) return replicas > 0 ? 'renamed' : 'unknown';

@@ -51,14 +51,8 @@ export class MarkerWriter {
   // The clock moved forward for all clients: the keys of the server expired early.
   async quarantineForClockJump(identity: DataRecord, report: ServerIdentity, by: number): Promise<boolean> {
     const { marker } = report;
-    // New masters without a holder vote early, by the clocks of the clients.
-    const isNew = marker?.isGuess && !marker.isVetoed && identity.isYoungAt(report);
+    if (!marker) return false;
     // Protocol 8.11
-    // One accusation per step: a new marker was written after it.
-    if (!marker || marker.nonce !== identity.nonce || isNew) {
-      identity.step = undefined;
-      return false;
-    }
     const reason = `its clock jumped forward by ${Math.round(by)} ms`;
     // Announcements that have ended by the clock that jumped may be gone already. No ttl in use is larger than `known`.
     const ttl = Math.max(marker.storedTtl, marker.knownTtl, this.ttls.usedTtl, this.group.context.settings.ttl);

@@ -1,6 +1,6 @@
 import type { Instant, Timer } from '../../core/clock.js';
 import type { ServerIdentity } from '../replies.js';
-import { DataRecord, type GuardedServer, reasonFor } from './data-record.js';
+import { DataRecord, type GuardedServer } from './data-record.js';
 import { GuardGroup, NOTHING, type Reports, type RestartGuardContext, TtlAnnouncements } from './guard-group.js';
 import { FIRST } from './marker.js';
 import { MarkerWriter } from './marker-writer.js';
@@ -21,15 +21,11 @@ export class GuardRounds {
 
   // Resolves with the milliseconds after which the masters have to be read again; `undefined` when they need not be.
   async actOn(reports: Reports, asked: Instant): Promise<number | undefined> {
-    const { group, writer, steps } = this.parts;
-    let again = false;
+    const { group, writer } = this.parts;
     const wasUnknown = new Set(group.identities.filter(({ unknownSince }) => unknownSince !== undefined));
-    for (const [identity, report] of reports) {
-      // A server that is being judged or accused is read again afterwards.
-      if (identity.isSuspect) continue;
-      if (await this.recognize(identity, report, asked)) again = true;
-      if (identity.isOf(report)) steps.sampled(identity, asked, report.time);
-    }
+    // All are recognized in this turn: later, another connection may have shown something newer.
+    const recognized = [...reports].map(([identity, report]) => this.recognize(identity, report, asked));
+    let again = (await Promise.all(recognized)).includes(true);
     if (group.trusted < group.quorum) group.voidAttempts();
     for (const [identity, report] of reports) {
       if (identity.unknownSince === undefined) continue;
@@ -61,11 +57,10 @@ export class GuardRounds {
   accept(identity: DataRecord, report: ServerIdentity, asked: Instant): void {
     const { group } = this.parts;
     if (identity.relationOf(report) !== 'known') {
-      identity.noteReplaced(report);
-      if (identity.votes) identity.mistrust(reasonFor(report, identity.marker));
+      identity.noteDoubtful(report);
       return;
     }
-    if (identity.isSuspect || identity.step !== undefined) return;
+    if (identity.isSuspect || identity.owesAccusation(report)) return;
     const { isEngaged } = group;
     const isFirstSight = report.marker?.nonce !== identity.nonce;
     const isTwin = group.identities.some((other) => other !== identity && other.nonce === report.marker?.nonce);
@@ -76,22 +71,26 @@ export class GuardRounds {
     identity.accept(report, asked, group.context.clock.read());
     // A lock from before may have a ttl that was never announced to this marker.
     if (isFirstSight) identity.mustExtendQuarantine = isEngaged && !identity.votes;
-    group.announce(identity);
+    // The accusation gives the reason.
+    if (identity.step === undefined) group.announce(identity);
     if (!voted && identity.votes) identity.server.onVoting();
   }
 
+  // Resolves with whether the masters have to be read again.
   private async recognize(identity: DataRecord, report: ServerIdentity, asked: Instant): Promise<boolean> {
-    const { group, writer } = this.parts;
+    const { group, writer, steps } = this.parts;
+    // A server that is being judged is read again afterwards.
+    if (identity.isSuspect) return false;
     const relation = identity.relationOf(report);
     if (relation === 'unknown') {
       const { context } = group;
       identity.doubt(report, context.clock.read(), group.quarantineOf(identity, context.settings.ttl));
       return false;
     }
+    if (relation === 'known') this.accept(identity, report, asked);
+    if (identity.isOf(report)) steps.sampled(identity, asked, report.time);
     if (relation === 'renamed') return writer.change(identity, report, { run: report.run, replid: report.replid });
-    const again = identity.step !== undefined && (await writer.quarantineForClockJump(identity, report, identity.step));
-    if (identity.step === undefined) this.accept(identity, report, asked);
-    return again;
+    return identity.step !== undefined && writer.quarantineForClockJump(identity, report, identity.step);
   }
 }
 

@@ -35,6 +35,8 @@ export type Judgement =
 export class ServerClock {
   private samples: Sample[] = [];
   private latest: Sample | undefined;
+  // Milliseconds by which it moved forward, until all clients can learn of it.
+  step: number | undefined;
 
   // `window` is the smallest ttl in use, in milliseconds: a step matters to the keys that are alive when it happens.
   constructor(private readonly window: () => number) {}

@@ -4,19 +4,24 @@ import type { Instant } from '../../core/clock.js';
 import type { DataRecord } from './data-record.js';
 import { EARLY_FROM } from './new-masters.js';
 import type { GuardGroup, TtlAnnouncements } from './guard-group.js';
-import { judge, type Judgement, movement, type Sample, sampleOf } from './server-clock.js';
+import { judge, type Judgement, movement, type Sample, sampleOf, type ServerClock } from './server-clock.js';
 
 // In milliseconds. Steps that matter to this ttl are noticed even if this process uses longer ones, since others may
 // not.
 const SHORT_TTL = 1_000;
 
 type Lag = Extract<Judgement, { readonly least: number }>;
-type Samples = ReadonlyMap<DataRecord, Sample>;
+interface Answer {
+  readonly sample: Sample;
+  // Of the data that answered: the address may lead elsewhere by the time of the judgement.
+  readonly clock: ServerClock;
+}
+type Answers = ReadonlyMap<DataRecord, Answer>;
 interface Evidence {
   readonly sample: Sample;
   // The earlier samples that show the step, the latest first.
   readonly steps: readonly Sample[];
-  readonly answers: Samples;
+  readonly answers: Answers;
 }
 
 // Notices steps of the masters' clocks, and finds out whether the master or this client is wrong.
@@ -31,7 +36,7 @@ export class StepJudge {
     const sample = sampleOf(sent, this.group.context.clock.read(), time);
     const { allowance } = this;
     // The address may lead to another server, whose clock shows another time.
-    if (identity.isReplaced || identity.step !== undefined) return false;
+    if (identity.otherData !== undefined || identity.step !== undefined) return false;
     // Sent before a lag was handled, it may not show that lag: the samples are shifted already.
     if (identity.isSuspect || identity.isStale(sent)) return false;
     // Protocol 8.11
@@ -71,7 +76,7 @@ export class StepJudge {
     if (judgement?.culprit === 'server') {
       identity.clock.forget();
       if (shows) {
-        identity.step = judgement.by;
+        identity.clock.step = judgement.by;
         identity.mistrust('its clock has moved');
       }
     } else if (judgement) this.handleLag(identity, judgement, before);
@@ -82,11 +87,12 @@ export class StepJudge {
   // its keys have ended early by that. `before` is a sample of the suspect from before that.
   private handleLag(suspect: DataRecord, { culprit, least, by }: Lag, before: Sample): void {
     const { context, identities, now } = this.group;
+    const elsewhere = { least: culprit === 'client' ? least : 0, most: by };
     // What the clocks miss from now on, or have missed since the answers that show this, shows in the next ones.
     for (const each of identities) {
-      const isCertain = each === suspect || culprit === 'client';
+      const own = each === suspect ? { least, most: by } : elsewhere;
       const since = each === suspect ? before.received : before.sent;
-      each.noteLag({ least: isCertain ? least : 0, most: by }, { since, now });
+      each.noteLag(own, elsewhere, { since, now });
     }
     this.ttls.repeat();
     context.clockLags(by);
@@ -108,9 +114,9 @@ export class StepJudge {
       // All servers are compared over the same time, or a longer one: a sample from after the step does not show it.
       const known = others.map((other) => {
         const answer = answers.get(other);
-        return answer && other.clock.movementSince(before.sent, answer);
+        return answer?.clock.movementSince(before.sent, answer.sample);
       });
-      const last = latest && movement(before, latest);
+      const last = latest && movement(before, latest.sample);
       const judgement = judge(movement(before, sample), known, { quorum, allowance, latest: last });
       if (judgement.culprit !== 'either') return [judgement, before];
       // What is uncertain of an older sample may have counted already: a later one shows more.
@@ -126,11 +132,11 @@ export class StepJudge {
     allowance: number,
   ): Promise<boolean | undefined> {
     const after = await this.sampleNow(identity);
-    return after && before !== undefined && movement(before, after).least > allowance;
+    return after && before !== undefined && movement(before, after.sample).least > allowance;
   }
 
-  private async sampleAll(): Promise<Samples> {
-    const answers = new Map<DataRecord, Sample>();
+  private async sampleAll(): Promise<Answers> {
+    const answers = new Map<DataRecord, Answer>();
     await Promise.all(
       this.group.identities.map(async (each) => {
         const answer = await this.sampleNow(each);
@@ -140,13 +146,16 @@ export class StepJudge {
     return answers;
   }
 
-  private async sampleNow(identity: DataRecord): Promise<Sample | undefined> {
+  private async sampleNow(identity: DataRecord): Promise<Answer | undefined> {
     const { clock, settings } = this.group.context;
     const sent = clock.read();
     // As long as a vote may take, so that each master that votes can be compared.
     const limit = Math.max(this.group.patience, settings.masterTimeout);
     const report = await this.group.within(limit, identity.server.report());
     if (!report) return undefined;
-    return identity.isOf(report) ? sampleOf(sent, clock.read(), report.time) : undefined;
+    if (identity.isOf(report)) return { sample: sampleOf(sent, clock.read(), report.time), clock: identity.clock };
+    if (identity.relationOf(report) !== 'known') identity.noteDoubtful(report);
+    this.readMasters();
+    return undefined;
   }
 }

@@ -28,7 +28,7 @@ const JUMPS: ReadonlySet<FaultKind> = new Set<FaultKind>(['serverJump', 'smallSt
 /** Faults that leave the clock of every master and the connections to its address as they are, or end connections. */
 const CLOCKS_KEPT: ReadonlySet<FaultKind> = new Set<FaultKind>([
   ...(['pause', 'suspend', 'stumble', 'wallJump', 'die', 'leave', 'storm', 'scriptFlush', 'attachReplica'] as const),
-  ...(['slow', 'late', 'partition', 'cut', 'halfOpen', 'hang', 'oom', 'flush', 'detour'] as const),
+  ...(['slow', 'late', 'partition', 'cut', 'halfOpen', 'hang', 'oom', 'flush', 'detour', 'clientLag'] as const),
 ]);
 /** Faults of the clocks of a client. */
 const CLIENT_CLOCKS: ReadonlySet<FaultKind> = new Set<FaultKind>(['suspend', 'clientLag', 'slew', 'stumble']);

@@ -557,35 +557,4 @@ describe('StepJudge, of fewer than three servers beside clusters', () => {
     await clock.advance(3_000);
     expect(process.lags).toEqual([]);
   });
-
-  describe.each([
-    [3, 0],
-    [1, 2],
-  ])('%i servers and %i clusters, while an address leads to another server with its own marker', (count, clusters) => {
-    const kinds = ['known', 'with its first replica', 'marked without the permission for INFO'] as const;
-    const cases = kinds.flatMap((kind) =>
-      [-5_000, 5_000].flatMap((ahead) => [0, 1, 50, 3_000].map((lasts) => [kind, ahead, lasts] as const)),
-    );
-    it.each(cases)(
-      'compares no clock with that of a server that is %s and %i ms ahead, for %i ms',
-      async (...detour) => {
-        const [kind, ahead, lasts] = detour;
-        await use(count, clusters);
-        const [a] = servers as [FakeServer];
-        const { run, replid, fields } = a;
-        Object.assign(a, { run: 'spare:run', replid: 'spare:history', fields: {}, ahead });
-        a.mark();
-        if (kind === 'with its first replica') Object.assign(a, { replid: 'spare:later', replicas: 1 });
-        if (kind === 'marked without the permission for INFO') a.change({ run: '' });
-        process.connect(a);
-        await clock.advance(lasts);
-        Object.assign(a, { run, replid, fields, ahead: 0, replicas: 0 });
-        process.connect(a);
-        await receive(2);
-        expect(a.marker?.reason).toBe('');
-        expect(process.votes).toEqual(servers.map(() => true));
-        expect(process.lags).toEqual([]);
-      },
-    );
-  });
 });
