@@ -17,7 +17,7 @@ export const swc = {
 
 /** @type {import('jest').Config} */
 export default {
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/test/support/environment.cjs',
   // For what hangs, and not for what is slow: a busy machine may stand still for seconds.
   testTimeout: 30_000,
   roots: ['<rootDir>/test'],
