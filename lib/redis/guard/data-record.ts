@@ -166,13 +166,16 @@ export class DataRecord {
     return report.marker?.nonce === this.nonce && this.relationOf(report) !== 'unknown'; // @mutant clocks-of-two-servers-compared
   }
 
-  // Of data that cannot be accepted as it is. Reports that were read before are out of date.
-  noteDoubtful(report: ServerIdentity): void {
-    const relation = this.relationOf(report);
-    this.revision++;
-    if (relation === 'unknown') this.otherData = 'unknown';
+  // Of data that cannot be accepted as it is. Returns whether that is new: then reports that were read before are out of
+  // date. A busy process gets many reports of the same, and none of them may make a reading useless.
+  noteDoubtful(report: ServerIdentity): boolean {
+    const { otherData, votes } = this;
+    if (this.relationOf(report) === 'unknown') this.otherData = 'unknown';
     else if (!this.isOf(report)) this.otherData ??= 'renamed';
-    if (this.votes) this.mistrust(reasonFor(report, this.marker));
+    const isNew = votes || this.otherData !== otherData;
+    if (votes) this.mistrust(reasonFor(report, this.marker));
+    else if (isNew) this.revision++;
+    return isNew;
   }
 
   // Milliseconds by which the clock moved forward, kept until all clients can learn of it.
@@ -182,10 +185,11 @@ export class DataRecord {
 
   // All clients have to learn of the step before the data may be accepted again.
   owesAccusation(report: ServerIdentity): boolean {
+    if (this.step === undefined || !this.isOf(report)) return false;
     const { marker } = report;
     // New masters without a holder vote early, by the clocks of the clients.
     if (marker?.isGuess && !marker.isVetoed && this.isYoungAt(report)) this.clock.step = undefined;
-    return this.step !== undefined && this.isOf(report);
+    return this.clock.step !== undefined;
   }
 
   // Not called while the address leads to another master.
@@ -287,8 +291,8 @@ export class DataRecord {
     this.clocks.set(this.nonce, this.clock);
     this.clock = this.clocks.get(nonce) ?? new ServerClock(this.window);
     this.clocks.delete(nonce);
-    const [oldest] = this.clocks.keys();
-    if (this.clocks.size > MAX_CLOCKS && oldest !== undefined) this.clocks.delete(oldest);
+    const oldest = [...this.clocks].find(([, { step }]) => step === undefined);
+    if (this.clocks.size > MAX_CLOCKS && oldest) this.clocks.delete(oldest[0]);
   }
 
   // By the clock of this process, the quarantine is over: the server votes, for this process only.
@@ -388,9 +392,9 @@ export function relationOf(
   if (marker.run === run && marker.replid === replid) return 'known'; // @mutant another-run-taken-for-known-data
   // A process without the permission for INFO has only the nonce, and must not question what others know.
   if (run === '') return 'known';
+  if (marker.run === '') return 'renamed';
   // The data came from another server, whatever this one keeps.
   if (wasPromoted) return 'unknown'; // @mutant promoted-replica-trusted
-  if (marker.run === '') return 'renamed';
   // Attaching the first replica begins a new history of the same data. A promotion does, too, and its trace is lost with
   // the replication backlog: without a replica, there is no proof that the data is the same.
   if (marker.run === run) return replicas > 0 ? 'renamed' : 'unknown';

@@ -64,7 +64,8 @@ export class MarkerWriter {
   async maintain(identity: DataRecord, report: ServerIdentity, reports: Reports, asked: Instant): Promise<boolean> {
     const { group } = this;
     const { marker } = report;
-    if (identity.isSuspect || !marker || marker.nonce !== identity.nonce || identity.unknownSince !== undefined)
+    const { isSuspect, otherData, unknownSince } = identity;
+    if (isSuspect || !marker || marker.nonce !== identity.nonce || (otherData ?? unknownSince) !== undefined)
       return false;
     if (identity.hasLostData && marker.wasEmpty) return this.change(identity, report, { first: '' }); // @mutant no-objection
     const isYoung = identity.isYoungAt(report);

@@ -291,7 +291,11 @@ export class RestartGuard implements Witness {
         reading.begin(group.now);
         const reported = identity.server.report().finally(() => reading.end());
         const report = await group.within(group.patience, reported);
-        if (report) reports.set(identity, { report, revision });
+        if (!report) return;
+        const isCurrent = revision === identity.revision;
+        // Until the others have answered, the address may lead back: what was here is not forgotten.
+        if (isCurrent && identity.relationOf(report) === 'unknown') identity.noteDoubtful(report);
+        reports.set(identity, { report, revision: isCurrent ? identity.revision : revision });
       }),
     );
     if (reports.size > 0) this.contacted();

@@ -154,8 +154,7 @@ export class StepJudge {
     const report = await this.group.within(limit, identity.server.report());
     if (!report) return undefined;
     if (identity.isOf(report)) return { sample: sampleOf(sent, clock.read(), report.time), clock: identity.clock };
-    if (identity.relationOf(report) !== 'known') identity.noteDoubtful(report);
-    this.readMasters();
+    if (identity.relationOf(report) !== 'known' && identity.noteDoubtful(report)) this.readMasters();
     return undefined;
   }
 }

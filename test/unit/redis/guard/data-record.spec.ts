@@ -34,10 +34,6 @@ const forgetful = (one: FakeServer): void => void (one.replid += "'");
 
 /** The server was a replica, and is now a master. */
 const promoted = (one: FakeServer): void => void ((one.replid += "'"), (one.wasPromoted = true));
-const promotedUnseen = (one: FakeServer): void => {
-  one.change({ run: '' });
-  promoted(one);
-};
 const denied = (one: FakeServer): void => void (one.run = one.replid = '');
 
 // Protocol 8.2
@@ -49,12 +45,6 @@ describe('The data of a server', () => {
     ['with another history and no replica', 'unknown', forgetful, NOT_DURABLE],
     ['that was promoted from a replica', 'unknown', promoted, NOT_DURABLE],
     ['that was promoted and is declared durable', 'unknown', promoted, DECLARED],
-    [
-      'that was promoted, with a marker of a process without the permission for INFO',
-      'unknown',
-      promotedUnseen,
-      NOT_DURABLE,
-    ],
     ['with another history and no replica that is declared durable', 'unknown', forgetful, DECLARED],
     ['that was restarted', 'unknown', restarted, NOT_DURABLE],
     ['that another process loaded with its history', 'unknown', loaded, NOT_DURABLE],

@@ -1,0 +1,209 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { FakeServer, type Link, Process, threeServers } from '../../support/guarded-servers.js';
+import { TestClock } from '../../support/test-clock.js';
+
+/** What a server answers that must not be written to. */
+const REFUSED = undefined as unknown as boolean;
+
+type Place = Pick<FakeServer, 'run' | 'replid' | 'fields' | 'ahead' | 'replicas'>;
+
+describe('Reports that cross what other connections show', () => {
+  let clock: TestClock;
+  let servers: FakeServer[];
+  let process: Process;
+
+  afterEach(() => process.guard.close());
+
+  /** Reports take `roundTrip` milliseconds. */
+  async function use(roundTrip: number, { isDurable = false } = {}): Promise<void> {
+    clock = new TestClock();
+    servers = threeServers(clock);
+    for (const server of servers) server.mark();
+    process = new Process(clock, servers);
+    process.links.forEach((link, index) => {
+      link.isDurable = isDurable;
+      delay(link, servers[index]!, roundTrip / 2);
+    });
+    await process.connectAll();
+    await receive(10);
+  }
+
+  function delay(link: Link, server: FakeServer, milliseconds: number): void {
+    const beat = link.beat.bind(link);
+    link.beat = async (announcement) =>
+      server.marker?.nonce === link.identity!.nonce ? beat(announcement) : undefined;
+    link.report = async () => {
+      link.readings++;
+      await after(milliseconds);
+      const report = server.isDown ? undefined : server.report();
+      await link.held;
+      await after(milliseconds);
+      return report;
+    };
+  }
+
+  function after(milliseconds: number): Promise<void> {
+    return new Promise((resolve) => void clock.schedule(milliseconds, resolve));
+  }
+
+  function sample(index: number): boolean {
+    const { identity } = process.links[index]!;
+    const { marker, time } = servers[index]!;
+    return marker?.nonce === identity!.nonce && process.guard.sampled(identity!, clock.read(), time);
+  }
+
+  async function receive(seconds: number): Promise<void> {
+    for (let second = 0; second < seconds; second++) {
+      await clock.advance(1_000);
+      servers.forEach((_, index) => sample(index));
+    }
+    await clock.settle();
+  }
+
+  /** Until the first link has been asked for another report. */
+  async function nextReading(): Promise<void> {
+    const { readings } = process.links[0]!;
+    for (let waited = 0; waited < 2_000 && process.links[0]!.readings === readings; waited++) await clock.advance(1);
+    expect(process.links[0]!.readings).toBeGreaterThan(readings);
+  }
+
+  const placeOf = ({ run, replid, fields, ahead, replicas }: FakeServer): Place => ({
+    run,
+    replid,
+    fields,
+    ahead,
+    replicas,
+  });
+  const empty = (): Place => ({ ...placeOf(new FakeServer(clock, 'spare')), fields: {} });
+
+  function lead(server: FakeServer, place: Place): void {
+    Object.assign(server, place);
+    process.connect(server);
+  }
+
+  it.each([
+    ['is empty', (a: FakeServer) => void a.restart()],
+    ['has its first replica', (a: FakeServer) => void Object.assign(a, { replid: 'a:later', replicas: 1 })],
+    [
+      'is declared durable and was restarted',
+      (a: FakeServer) => void Object.assign(a, { replid: 'a:later', run: 'a:other' }),
+    ],
+  ])('let a master vote again that %s, however many requests it refuses meanwhile', async (kind, change) => {
+    await use(10, { isDurable: kind.includes('durable') });
+    const [a] = servers as [FakeServer];
+    change(a);
+    const { identity } = process.links[0]!;
+    // A process that holds many locks extends them all the time: each refused request asks for the identity of the server.
+    for (let request = 0; request < 400; request++) {
+      if (a.marker?.nonce !== identity!.nonce || a.fields['replid'] !== a.replid) process.connect(a);
+      await clock.advance(5);
+    }
+    expect(a.fields['replid']).toBe(a.replid);
+  });
+
+  it.each([1, 5])(
+    'do not judge a step over and over while a majority refuses its marker: round trip %i ms',
+    async (roundTrip) => {
+      await use(roundTrip);
+      const [, b, c] = servers as [FakeServer, FakeServer, FakeServer];
+      for (const link of process.links.slice(1)) link.mark = () => Promise.resolve(REFUSED);
+      // This process stands still.
+      for (const server of servers) server.ahead += 5_000;
+      b.restart();
+      c.restart();
+      const { readings } = process.links[0]!;
+      process.connect(b);
+      process.connect(c);
+      await clock.advance(10_000);
+      // Four readings a second, and a few of each judgement.
+      expect(process.links[0]!.readings - readings).toBeLessThan(200);
+    },
+  );
+
+  it('do not let a declared master vote that was read as empty while its step was judged', async () => {
+    await use(2, { isDurable: true });
+    const [a, , c] = servers as [FakeServer, FakeServer, FakeServer];
+    const [first, , third] = process.links as [Link, Link, Link];
+    // So that the masters are read each second.
+    c.quarantine(60_000);
+    process.connect(c);
+    await receive(3);
+    await nextReading();
+    await clock.advance(900);
+    const own = placeOf(a);
+    third.held = new Promise(() => undefined);
+    // One odd sample. The judgement has the answer of a, and waits for that of c.
+    process.guard.sampled(first.identity!, clock.read(), a.time + 9_000);
+    await clock.advance(10);
+    third.held = undefined;
+    Object.assign(a, empty());
+    await nextReading();
+    await clock.advance(10);
+    expect(first.identity!.isSuspect).toBe(true);
+    lead(a, { ...own, run: 'a:later', replid: 'a:later history' });
+    await receive(2);
+    expect(process.votes[0]).toBe(false);
+  });
+
+  it('do not let a declared master vote that was read as empty before another connection met it', async () => {
+    await use(2, { isDurable: true });
+    const [a, b] = servers as [FakeServer, FakeServer];
+    const [, , third] = process.links as [Link, Link, Link];
+    const own = placeOf(a);
+    let answers: () => void = () => undefined;
+    third.held = new Promise((resolve) => (answers = resolve));
+    Object.assign(a, empty());
+    // Any doubt begins a reading.
+    lead(b, { ...placeOf(b), replid: 'b:later', replicas: 1 });
+    await clock.advance(20);
+    lead(a, { ...own, run: 'a:later', replid: 'a:later history' });
+    answers();
+    third.held = undefined;
+    await receive(2);
+    expect(process.votes[0]).toBe(false);
+  });
+
+  describe('keep the accusation of a master whose clock was set', () => {
+    async function setForward(): Promise<Place> {
+      await use(2);
+      const [a] = servers as [FakeServer];
+      a.ahead += 9_000;
+      sample(0);
+      const hasStep = (): boolean => process.links[0]!.identity!.step !== undefined;
+      for (let waited = 0; waited < 50 && !hasStep(); waited++) {
+        for (let turn = 0; turn < 40 && !hasStep(); turn++) await Promise.resolve();
+        if (!hasStep()) await clock.advance(1);
+      }
+      expect(hasStep()).toBe(true);
+      // The connection breaks before the accusation is written.
+      a.isDown = true;
+      await clock.advance(500);
+      a.isDown = false;
+      return placeOf(a);
+    }
+
+    async function reasonAfter(own: Place): Promise<string | undefined> {
+      const [a] = servers as [FakeServer];
+      lead(a, own);
+      await receive(3);
+      return process.votes[0] ? undefined : a.marker?.reason;
+    }
+
+    it('if its address leads to a new master meanwhile', async () => {
+      const own = await setForward();
+      const young = new FakeServer(clock, 'spare').quarantine(20_000, { guess: 1 });
+      lead(servers[0]!, placeOf(young));
+      await clock.advance(1_000);
+      expect(await reasonAfter(own)).toMatch(/jumped/);
+    });
+
+    it('if its address leads to many others meanwhile', async () => {
+      const own = await setForward();
+      for (let count = 0; count < 8; count++) {
+        lead(servers[0]!, placeOf(new FakeServer(clock, `spare${count}`).mark()));
+        await clock.advance(50);
+      }
+      expect(await reasonAfter(own)).toMatch(/jumped/);
+    });
+  });
+});
