@@ -185,11 +185,13 @@ export class DataRecord {
 
   // All clients have to learn of the step before the data may be accepted again.
   owesAccusation(report: ServerIdentity): boolean {
-    if (this.step === undefined || !this.isOf(report)) return false;
+    return this.step !== undefined && this.isOf(report) && !this.isNewAt(report);
+  }
+
+  // New masters without a holder vote early, by the clocks of the clients.
+  private isNewAt(report: ServerIdentity): boolean {
     const { marker } = report;
-    // New masters without a holder vote early, by the clocks of the clients.
-    if (marker?.isGuess && !marker.isVetoed && this.isYoungAt(report)) this.clock.step = undefined;
-    return this.clock.step !== undefined;
+    return marker?.isGuess === true && !marker.isVetoed && this.isYoungAt(report);
   }
 
   // Not called while the address leads to another master.
@@ -275,6 +277,7 @@ export class DataRecord {
     // A nonce that has voted keeps its vote: its quarantine has ended, even if the clock is set back afterwards.
     this.isChecked = false;
     if (!isNew && this.votes) return;
+    if (this.isNewAt(report)) this.clock.step = undefined;
     this.votes = !isYoung && this.step === undefined; // @mutant a-new-marker-votes-at-once
     if (this.step !== undefined) this.reason = 'its clock has moved';
     if (!isYoung) return;

@@ -89,7 +89,7 @@ export class MarkerWriter {
       // By this client's own clock, every lock has ended: a `from` that a wrong clock set too late does no harm. The
       // marker stays as it is, because the wrong clock may be the client's.
       const hasWaited = asked.monotonic - since.monotonic > marker.wait; // @mutant quarantine-ended-by-the-wall-clock
-      if (hasWaited) {
+      if (hasWaited && identity.step === undefined) {
         identity.endWait();
         group.announce(identity);
         return false;
