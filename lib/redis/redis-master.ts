@@ -463,7 +463,7 @@ export class RedisMaster implements Master, GuardedServer {
     const { asked, sent, history, epoch } = batch;
     const time = values[asked.length];
     // Only the script of such a request has looked at the marker.
-    const isMarked = !values.includes(UNMARKED) && asked.some((one, i) => isCompared(one) && !isReply(values[i]));
+    const isMarked = !values.includes(UNMARKED) && asked.some(isCompared);
     if (history !== '' && isMarked) this.data?.noteComparison(history, sent);
     // Any other answer may be that of another server, whose clock shows another time.
     const mayCount = epoch === (this.data?.epoch ?? 0) && (!isMarked || this.checkClock(sent, time));

@@ -90,6 +90,8 @@ export class DataRecord {
   private comparedAt: Instant | undefined;
   // When the clocks of this process were last found to have stood still, by its monotonic clock.
   private notBefore = -Infinity;
+  // When a report of other data was last received, by the same clock.
+  private doubtedAt = -Infinity;
   readonly wait = new QuarantineWait();
   private confirmed: { readonly ttl: number; readonly sent: Instant } | undefined;
   readonly reading: PendingContact;
@@ -168,14 +170,20 @@ export class DataRecord {
 
   // Of data that cannot be accepted as it is. Returns whether that is new: then reports that were read before are out of
   // date. A busy process gets many reports of the same, and none of them may make a reading useless.
-  noteDoubtful(report: ServerIdentity): boolean {
+  noteDoubtful(report: ServerIdentity, received: Instant): boolean {
     const { otherData, votes } = this;
+    this.doubtedAt = received.monotonic;
     if (this.relationOf(report) === 'unknown') this.otherData = 'unknown';
     else if (!this.isOf(report)) this.otherData ??= 'renamed';
     const isNew = votes || this.otherData !== otherData;
     if (votes) this.mistrust(reasonFor(report, this.marker));
     else if (isNew) this.revision++;
     return isNew;
+  }
+
+  // The data was asked for before other data was last seen here.
+  isBeforeDoubt(asked: Instant): boolean {
+    return asked.monotonic < this.doubtedAt;
   }
 
   // Milliseconds by which the clock moved forward, kept until all clients can learn of it.
@@ -223,8 +231,11 @@ export class DataRecord {
 
   // Like `mistrust`, for the time of a check, during which the server is not reported as quarantined.
   check(): void {
-    this.isChecked ||= this.votes;
+    const { votes, revision } = this;
+    this.isChecked ||= votes;
     this.mistrust('its identity is being checked');
+    // One refusal more shows nothing new: a busy process gets them all the time.
+    if (!votes) this.revision = revision;
   }
 
   refuse(fault: string): void {
@@ -260,7 +271,7 @@ export class DataRecord {
     if (isNew) {
       // Not since the request: the marker may be younger than that, and its quarantine does not end earlier.
       this.seenSince = received;
-      this.turnTo(marker.nonce);
+      this.turnTo(marker);
       if (this.marker !== undefined || this.votes) this.epoch++;
       this.comparedAt = undefined;
     }
@@ -288,14 +299,19 @@ export class DataRecord {
 
   // A step leads to one accusation only: samples from before a marker say nothing about the time after it. They still
   // do if the address led to another server meanwhile, and now leads back.
-  private turnTo(nonce: string): void {
+  private turnTo({ nonce, run, replid }: Marker): void {
     this.confirmed = undefined;
     this.wait.forget();
-    this.clocks.set(this.nonce, this.clock);
-    this.clock = this.clocks.get(nonce) ?? new ServerClock(this.window);
-    this.clocks.delete(nonce);
-    const oldest = [...this.clocks].find(([, { step }]) => step === undefined);
-    if (this.clocks.size > MAX_CLOCKS && oldest) this.clocks.delete(oldest[0]);
+    const { marker: before, clocks } = this;
+    // A marker that the same server has in its place does not come back.
+    const isGone = before?.run === run && before.replid === replid && run !== '';
+    if (!isGone) clocks.set(this.nonce, this.clock);
+    this.clock = clocks.get(nonce) ?? new ServerClock(this.window);
+    clocks.delete(nonce);
+    if (clocks.size <= MAX_CLOCKS) return;
+    const [first, ...rest] = clocks;
+    const dropped = [first, ...rest.slice(0, -1)].find((each) => each?.[1].step === undefined) ?? first;
+    if (dropped) clocks.delete(dropped[0]);
   }
 
   // By the clock of this process, the quarantine is over: the server votes, for this process only.

@@ -56,11 +56,12 @@ export class GuardRounds {
 
   accept(identity: DataRecord, report: ServerIdentity, asked: Instant): void {
     const { group } = this.parts;
+    const received = group.context.clock.read();
     if (identity.relationOf(report) !== 'known') {
-      identity.noteDoubtful(report);
+      identity.noteDoubtful(report, received);
       return;
     }
-    if (identity.isSuspect || identity.owesAccusation(report)) return;
+    if (identity.isSuspect || identity.isBeforeDoubt(asked) || identity.owesAccusation(report)) return;
     const { isEngaged } = group;
     const isFirstSight = report.marker?.nonce !== identity.nonce;
     const isTwin = group.identities.some((other) => other !== identity && other.nonce === report.marker?.nonce);
@@ -68,7 +69,7 @@ export class GuardRounds {
     const voted = identity.votes;
     // The data was replaced while this process held a lock: a veto makes the lock known to the others.
     if (isFirstSight) identity.markerChangedWhileHolding = isEngaged && identity.nonce !== '';
-    identity.accept(report, asked, group.context.clock.read());
+    identity.accept(report, asked, received);
     // A lock from before may have a ttl that was never announced to this marker.
     if (isFirstSight) identity.mustExtendQuarantine = isEngaged && !identity.votes;
     // The accusation gives the reason.
@@ -294,7 +295,8 @@ export class RestartGuard implements Witness {
         if (!report) return;
         const isCurrent = revision === identity.revision;
         // Until the others have answered, the address may lead back: what was here is not forgotten.
-        if (isCurrent && identity.relationOf(report) === 'unknown') identity.noteDoubtful(report);
+        const isUnknown = identity.relationOf(report) === 'unknown';
+        if (isCurrent && isUnknown) identity.noteDoubtful(report, this.context.clock.read());
         reports.set(identity, { report, revision: isCurrent ? identity.revision : revision });
       }),
     );

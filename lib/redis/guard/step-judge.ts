@@ -153,8 +153,9 @@ export class StepJudge {
     const limit = Math.max(this.group.patience, settings.masterTimeout);
     const report = await this.group.within(limit, identity.server.report());
     if (!report) return undefined;
-    if (identity.isOf(report)) return { sample: sampleOf(sent, clock.read(), report.time), clock: identity.clock };
-    if (identity.relationOf(report) !== 'known' && identity.noteDoubtful(report)) this.readMasters();
+    const received = clock.read();
+    if (identity.isOf(report)) return { sample: sampleOf(sent, received, report.time), clock: identity.clock };
+    if (identity.relationOf(report) !== 'known' && identity.noteDoubtful(report, received)) this.readMasters();
     return undefined;
   }
 }

@@ -81,25 +81,35 @@ describe('Reports that cross what other connections show', () => {
     process.connect(server);
   }
 
-  it.each([
+  const changes = [
     ['is empty', (a: FakeServer) => void a.restart()],
     ['has its first replica', (a: FakeServer) => void Object.assign(a, { replid: 'a:later', replicas: 1 })],
     [
       'is declared durable and was restarted',
       (a: FakeServer) => void Object.assign(a, { replid: 'a:later', run: 'a:other' }),
     ],
-  ])('let a master vote again that %s, however many requests it refuses meanwhile', async (kind, change) => {
-    await use(10, { isDurable: kind.includes('durable') });
-    const [a] = servers as [FakeServer];
-    change(a);
-    const { identity } = process.links[0]!;
-    // A process that holds many locks extends them all the time: each refused request asks for the identity of the server.
-    for (let request = 0; request < 400; request++) {
-      if (a.marker?.nonce !== identity!.nonce || a.fields['replid'] !== a.replid) process.connect(a);
-      await clock.advance(5);
-    }
-    expect(a.fields['replid']).toBe(a.replid);
-  });
+  ] as const;
+  it.each(changes.flatMap(([kind, change]) => [10, 40].map((roundTrip) => [kind, roundTrip, change] as const)))(
+    'let a master be marked that %s, however many requests it refuses in %i ms',
+    async (kind, roundTrip, change) => {
+      await use(roundTrip, { isDurable: kind.includes('durable') });
+      const [a] = servers as [FakeServer];
+      change(a);
+      const { identity } = process.links[0]!;
+      // A process that holds many locks extends them all the time: each refused request asks for the identity of the server.
+      for (let request = 0; request < 600; request++) {
+        if (a.marker?.nonce !== identity!.nonce || a.fields['replid'] !== a.replid) {
+          identity!.check();
+          void after(roundTrip).then(() => {
+            process.connect(a);
+            identity!.endCheck();
+          });
+        }
+        await clock.advance(5);
+      }
+      expect(a.fields['replid']).toBe(a.replid);
+    },
+  );
 
   it.each([1, 5])(
     'do not judge a step over and over while a majority refuses its marker: round trip %i ms',
@@ -160,6 +170,49 @@ describe('Reports that cross what other connections show', () => {
     answers();
     third.held = undefined;
     await receive(2);
+    expect(process.votes[0]).toBe(false);
+  });
+
+  it('do not let a declared master vote that was read before it was met as empty once more', async () => {
+    await use(0, { isDurable: true });
+    const [a] = servers as [FakeServer];
+    const [first, , third] = process.links as [Link, Link, Link];
+    const own = placeOf(a);
+    const mark = first.mark.bind(first);
+    first.mark = () => Promise.resolve(REFUSED);
+    lead(a, empty());
+    await clock.advance(100);
+    let answers: () => void = () => undefined;
+    third.held = new Promise((resolve) => (answers = resolve));
+    Object.assign(a, own);
+    await nextReading();
+    await clock.advance(1);
+    lead(a, empty());
+    answers();
+    third.held = undefined;
+    for (let turn = 0; turn < 200 && !process.votes[0]; turn++) await Promise.resolve();
+    first.mark = mark;
+    lead(a, { ...own, run: 'a:later', replid: 'a:later history' });
+    await receive(1);
+    expect(process.votes[0]).toBe(false);
+  });
+
+  it.each([0, 3, 8])('notice a clock that is set during a detour, after %i accusations', async (accusations) => {
+    await use(0);
+    const [a] = servers as [FakeServer];
+    for (let count = 0; count < accusations; count++) {
+      a.ahead += 9_000;
+      await receive(21);
+      expect(a.marker?.reason).toMatch(/jumped/);
+      expect(process.votes[0]).toBe(true);
+    }
+    const { ahead, ...own } = placeOf(a);
+    const nonce = a.marker!.nonce;
+    lead(a, placeOf(new FakeServer(clock, 'spare').mark()));
+    await receive(2);
+    lead(a, { ...own, ahead: ahead + 9_000 });
+    await receive(3);
+    expect(a.marker!.nonce).not.toBe(nonce);
     expect(process.votes[0]).toBe(false);
   });
 
