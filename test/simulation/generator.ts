@@ -52,6 +52,8 @@ export const FAULTS: readonly FaultKind[] = [
   ...(['durableRestart', 'lateBoot', 'loseAll', 'spare', 'failback', 'attachReplica', 'twin', 'smallStep'] as const),
   ...(['clone', 'rollback', 'clientLag', 'slew', 'leave', 'late', 'halfOpen', 'storm', 'stumble'] as const),
 ];
+/** All kinds: a detour takes the place of every other twin. */
+export const KINDS: ReadonlySet<FaultKind> = new Set<FaultKind>([...FAULTS, 'detour']);
 /** Faults that affect one client, and must cost no other client its lock. */
 const ON_CLIENTS: readonly FaultKind[] = [
   ...(['pause', 'suspend', 'clientLag', 'slew', 'stumble', 'wallJump', 'die', 'leave'] as const),

@@ -33,8 +33,8 @@ describe('The library on simulated masters', () => {
       // Most of the runs break no assumption, so they can show mutual exclusion, and have enough locks to show it.
       expect(sound).toBeGreaterThan(SCHEDULES / 2);
       expect(grants).toBeGreaterThan(2 * SCHEDULES);
-      // Every kind of fault happens.
-      expect([...happened].sort()).toEqual([...new Set(FAULTS)].sort());
+      // Every kind of fault happens; a detour takes the place of every other twin.
+      expect(FAULTS.filter((kind) => !happened.has(kind))).toEqual([]);
     },
     PATIENCE,
   );

@@ -1,6 +1,6 @@
 // The code of one thread: plays schedules and returns the results.
 import { parentPort } from 'node:worker_threads';
-import { FAULTS, generateAny } from './generator.js';
+import { KINDS, generateAny } from './generator.js';
 import { PROFILES, scheduleFor } from './mutants/profiles.js';
 import { RARE_STATES } from './properties/sometimes.js';
 import { play, type Result, type RunOptions } from './run.js';
@@ -87,10 +87,8 @@ function chosen({ faults, mutant }: Choice): {
   readonly schedule: (seed: number) => Schedule;
   readonly options: RunOptions;
 } {
-  // A detour takes the place of every other twin.
-  const kinds = new Set<FaultKind>([...FAULTS, 'detour']);
-  const unknown = faults?.find((kind) => !kinds.has(kind));
-  if (unknown !== undefined) throw new Error(`no such fault: ${unknown}; there are ${[...kinds].join(', ')}`);
+  const unknown = faults?.find((kind) => !KINDS.has(kind));
+  if (unknown !== undefined) throw new Error(`no such fault: ${unknown}; there are ${[...KINDS].join(', ')}`);
   if (mutant === undefined) return { schedule: (seed) => generateAny(seed, faults), options: {} };
   const { modelFaults } = PROFILES[mutant] ?? {};
   return { schedule: (seed) => scheduleFor(mutant, seed), options: modelFaults ? { modelFaults } : {} };
