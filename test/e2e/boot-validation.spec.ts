@@ -19,7 +19,7 @@ import { inspect } from 'node:util';
 import { anything, optionObjects } from '../support/hostile.js';
 import { fc } from '../support/properties.js';
 
-describe('boot validation', () => {
+describe('Validation at boot', () => {
   afterEach(closeAll);
 
   /** What a caller without types could write. */
@@ -334,7 +334,7 @@ describe('boot validation', () => {
   });
 });
 
-describe('hostile options', () => {
+describe('Hostile options', () => {
   afterEach(closeAll);
 
   /** What a caller without types could write. */

@@ -137,7 +137,7 @@ describe('Boot on real masters', () => {
   });
 });
 
-describe('boot problems', () => {
+describe('Problems at boot', () => {
   /** Longer than the time limit of every test. */
   const NEVER = '10m';
 

@@ -30,7 +30,7 @@ import { concat, defer, from, type Observable } from 'rxjs';
 import { ADAPTERS } from './support/adapters.js';
 import { Locks } from './support/locks.js';
 
-describe('wrong clocks', () => {
+describe('Wrong clocks of a machine', () => {
   const HOUR = 3_600_000;
   const ran: number[] = [];
 
@@ -71,7 +71,7 @@ describe('wrong clocks', () => {
   }, 90_000);
 });
 
-describe('doubts', () => {
+describe('Doubts about the clocks', () => {
   const OPTIONS = { ttl: '10s', wait: 0 } as const;
   const START = Date.UTC(2026, 2, 29, 0, 0, 30);
 

@@ -28,7 +28,7 @@ import { ExternalContextCreator, Reflector } from '@nestjs/core';
 import { ApiOperation, ApiResponse, DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import { ADAPTERS } from './support/adapters.js';
 
-describe('unintercepted handlers', () => {
+describe('Handlers that Nest does not intercept', () => {
   afterEach(closeAll);
 
   const Locked = LockInterceptor('job');

@@ -31,7 +31,7 @@ import { Locks } from './support/locks.js';
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 
-describe('interceptor http', () => {
+describe('LockInterceptor over HTTP', () => {
   let clock: ManualClock;
   let locks: Locks;
   let piped: string[];
@@ -448,7 +448,7 @@ describe('interceptor http', () => {
   });
 });
 
-describe('interceptor streams', () => {
+describe('LockInterceptor on streams', () => {
   let clock: ManualClock;
   let locks: Locks;
   let stream: PassThrough;

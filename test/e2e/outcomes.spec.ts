@@ -16,7 +16,7 @@ import { boot, closeAll, listen, logs } from './support/applications.js';
 import { deferred, settle } from './support/deferred.js';
 import { Locks } from './support/locks.js';
 
-describe('outcomes', () => {
+describe('The outcome of a call', () => {
   let clock: ManualClock;
   let locks: Locks;
 

@@ -17,7 +17,7 @@ import { command } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
 import { type Masters, startMasters } from '../support/masters.js';
 
-describe('refusals', () => {
+describe('What the library refuses', () => {
   const anything = (value: unknown): never => value as never;
 
   let locks: Locks;
@@ -339,7 +339,7 @@ describe('refusals', () => {
   });
 });
 
-describe('permissions', () => {
+describe('What the servers do not permit', () => {
   /** Words that send an operator to look for lost data and clocks, while a permission is missing. */
   const WRONG_TRACK = /has not confirmed|lost or replaced|identity changed|0 ms more|1 ms more/;
 

@@ -21,7 +21,7 @@ import { command } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
 import { type Masters, startMasters } from '../support/masters.js';
 
-describe('telemetry', () => {
+describe('The telemetry of an application', () => {
   let telemetry: Telemetry;
   let options: RedlockModuleOptions;
 
@@ -205,7 +205,7 @@ describe('The metrics of the jobs of several instances', () => {
   });
 });
 
-describe('guard logs', () => {
+describe('The log of the restart guard', () => {
   const start = (options: RedlockModuleOptions) => boot({ imports: [RedlockModule.forRoot(options)] });
 
   /** The log lines about one master, in order. */

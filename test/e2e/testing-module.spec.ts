@@ -13,7 +13,7 @@ import { ManualClock, memoryLockService, memoryMasters, RedlockTestingModule } f
 import { boot, closeAll, closeLater, compile, logs } from './support/applications.js';
 import { deferred } from './support/deferred.js';
 
-describe('testing module', () => {
+describe('The testing module', () => {
   afterEach(closeAll);
 
   @Injectable()
@@ -269,7 +269,7 @@ describe('testing module', () => {
   }
 });
 
-describe('overriding', () => {
+describe('Overriding the lock service', () => {
   afterEach(closeAll);
 
   @Injectable()
