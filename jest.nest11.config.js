@@ -12,7 +12,5 @@ export default {
     ...base.moduleNameMapper,
     '^@nestjs/([^/]+)$': `${nest11}/@nestjs/$1`,
     '^@nestjs/([^/]+)/(.+)$': `${nest11}/@nestjs/$1/$2`,
-    '^(rxjs|reflect-metadata)$': `${nest11}/$1`,
-    '^rxjs/operators$': `${nest11}/rxjs/operators`,
   },
 };

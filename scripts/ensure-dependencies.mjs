@@ -3,19 +3,18 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { mustRun, root } from './run.mjs';
 
-/** Installs missing packages of a lockfile: those of the project with its samples, or of another folder. */
-export async function ensureDependencies(folder = '.') {
-  const cwd = join(root, folder);
-  if (await matchesLockfile(cwd)) return;
-  console.log(`Dependencies of ${folder === '.' ? 'the project' : folder} are not those of its lockfile: npm ci`);
+/** Installs missing packages of the project, of its samples, and of Nest 11 for the tests. */
+export async function ensureDependencies() {
+  if (await matchesLockfile()) return;
+  console.log('Dependencies of the project are not those of its lockfile: npm ci');
   // No dependency needs its install script; one would even compile a file watcher that jest does not use here.
-  await mustRun('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], { cwd });
+  await mustRun('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']);
 }
 
 /** Compares the lockfile with npm's own record of the contents of node_modules. */
-async function matchesLockfile(folder) {
-  const wanted = await packages(join(folder, 'package-lock.json'));
-  const installed = await packages(join(folder, 'node_modules/.package-lock.json')).catch(() => undefined);
+async function matchesLockfile() {
+  const wanted = await packages('package-lock.json');
+  const installed = await packages('node_modules/.package-lock.json').catch(() => undefined);
   if (!installed) return false;
   return Object.entries(wanted).every(([path, entry]) => {
     const there = installed[path];
@@ -26,7 +25,7 @@ async function matchesLockfile(folder) {
 }
 
 async function packages(lockfile) {
-  return JSON.parse(await readFile(lockfile, 'utf8')).packages;
+  return JSON.parse(await readFile(join(root, lockfile), 'utf8')).packages;
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) await ensureDependencies();

@@ -59,9 +59,8 @@ const results = await mkdtemp(join(tmpdir(), 'redlock-results-'));
 const total = { passed: 0, failed: 0 };
 /** Of all suites: path and milliseconds. */
 const durations = [];
-/** The check of the types, which fills the pauses of the suites, and the installation of Nest 11. */
+/** The check of the types, which fills the pauses of the suites. */
 let types;
-let nest11Installed;
 try {
   await prepare();
   if (parts.length > 0) for (const name of parts) await PARTS[name]();
@@ -89,10 +88,6 @@ async function prepare() {
     // Without a browser, the tests of the sample with a page fail and say so; the other tests need none.
     console.log(`Chromium: ${await ensureChromium().catch((error) => error.message)}`);
   }
-  const needsNest11 = !changed && (parts.length === 0 || parts.includes('e2e'));
-  if (needsNest11) nest11Installed = ensureDependencies('test/nest11');
-  // It is awaited later.
-  nest11Installed?.catch(() => undefined);
   await ensureBuild();
   types = hasTypes ? typecheck() : undefined;
 }
@@ -135,7 +130,6 @@ async function nest12(title, folders) {
 async function nest11() {
   const isSmoke = (suite) => NEST_11_SMOKE.includes(suite);
   const suites = (await suitesIn('test/e2e')).filter((suite) => tiers.includes(isSmoke(suite) ? 1 : 2));
-  await (nest11Installed ?? ensureDependencies('test/nest11'));
   await step('Applications on Nest 11', () => jest('jest.nest11.config.js', suites));
 }
 
