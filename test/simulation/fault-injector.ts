@@ -413,7 +413,8 @@ export class FaultInjector {
     // The address does not lead back to the server that was there before.
     if (own) this.noteLoss({ server: own.server, losses: endpoint.losses });
     endpoint.own = undefined;
-    if (fault.connections === 'broken') this.stop(server);
+    // At other addresses, the server goes on.
+    if (fault.connections === 'broken') endpoint.stop();
     endpoint.server = new SimServer(this.nextRun(endpoint), this.planOf(endpoint, plan));
     endpoint.mayKeepKeys = true;
   }

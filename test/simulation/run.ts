@@ -108,6 +108,7 @@ function votes({ state }: { readonly state: string }): boolean {
 
 function backBy(fault: Fault): number {
   if (fault.kind === 'rollback') return fault.lag;
+  if (fault.kind === 'spare') return Math.max(0, -(fault.ahead ?? 0));
   return fault.kind === 'serverJump' || fault.kind === 'smallStep' ? Math.max(0, -fault.by) : 0;
 }
 
@@ -220,7 +221,11 @@ class Course {
 
   /** The same for a key that is left on any master. */
   private get setBackAtMost(): number {
-    return this.world.schedule.faults.reduce((sum, fault) => sum + backBy(fault), 0);
+    const { faults, servers } = this.world.schedule;
+    const offsets = servers.map(({ offset }) => offset);
+    // A copy of what another server stored ends by the clock of that one.
+    const apart = faults.some(({ kind }) => kind === 'twin') ? Math.max(...offsets) - Math.min(...offsets) : 0;
+    return faults.reduce((sum, fault) => sum + backBy(fault), apart);
   }
 
   private isOver({ isDone, node, pending }: World['actors'][number]): boolean {
