@@ -299,6 +299,12 @@ export class RedisMaster implements Master, GuardedServer {
     });
   }
 
+  get markRefusal(): string | undefined {
+    const { guardRefusal } = this;
+    if (!guardRefusal || guardRefusal === LOST_DATA) return undefined;
+    return `${guardRefusal.code} ${guardRefusal.reason.replace(/\.$/, '')}`;
+  }
+
   private noteGuardRefusal(error: unknown): void {
     if (isReply(error)) this.guardRefusal = refusalFrom(error, this.connection.secrets);
   }

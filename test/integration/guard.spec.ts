@@ -243,6 +243,24 @@ describe('Durable masters', () => {
   }, 60_000);
 });
 
+describe('A master that lost its data and cannot be marked', () => {
+  it('is reported once, with what it refuses', async () => {
+    const reasons: string[] = [];
+    await using masters = await startMasters(3);
+    const masterQuarantined = (_: string, reason: string): void => void reasons.push(reason);
+    await using contender = await Contender.on(masters.urls, GUARDED, { masterQuarantined });
+    await allVote(contender);
+    reasons.length = 0;
+    const { port } = masters.servers[0]!;
+    await command(port, 'CONFIG', 'SET', 'maxmemory', '1');
+    await command(port, 'FLUSHALL');
+    await (await contender.acquire('x', TTL, { wait: '5s' })).release();
+    await eventually(() => reasons.length > 0);
+    const why = /^it lost its data, and it cannot be marked: OOM command not allowed when used memory > 'maxmemory'$/;
+    expect(reasons).toEqual([expect.stringMatching(why)]);
+  }, 30_000);
+});
+
 describe('A server that attaches its first replica', () => {
   it('keeps its vote, because its data is the same under a new replication id', async () => {
     await using masters = await startMasters(3);

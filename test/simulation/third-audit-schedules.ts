@@ -367,6 +367,24 @@ export const THIRD_AUDIT_SCHEDULES: readonly AuditSchedule[] = [
     }),
   },
   {
+    name: 'judges the step of a clock by other masters, and not by a second address of the same one',
+    schedule: schedule(1, {
+      options: { ttl: '20s', maxTtl: '20s' },
+      processes: [{}, {}],
+      operations: [
+        lock(RIVAL, SETTLED - 500, SHORT),
+        lock(HOLDER, SETTLED, { ttl: 20 * SECONDS, work: 19 * SECONDS }),
+        ...several(8, SETTLED + 2_100, 100, { ttl: 20 * SECONDS, work: 100 }, RIVAL),
+      ],
+      faults: [
+        ...away(HOLDER, C, SETTLED - 2, 1 * SECONDS),
+        { kind: 'twin', at: SETTLED + 100, server: A, other: B, lasts: 30 * SECONDS },
+        { kind: 'serverJump', at: SETTLED + 2 * SECONDS, server: B, by: 25 * SECONDS },
+      ],
+      until: 40 * SECONDS,
+    }),
+  },
+  {
     name: 'waits for each loss of data anew',
     schedule: schedule(3, waitsTwice(10 * SECONDS, 42 * SECONDS)),
   },

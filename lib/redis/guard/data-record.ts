@@ -32,6 +32,8 @@ export interface GuardedServer {
   // How much longer than its locks a quarantine has to last, in milliseconds; 0 for a single server.
   readonly handover: number;
   readonly isConnected: boolean;
+  // Why it refused the last change of its marker.
+  readonly markRefusal?: string | undefined;
   report(): Promise<ServerIdentity | undefined>;
   // Changes nothing if the marker or the server is no longer the one in the report. Resolves with whether the marker
   // was changed; with `undefined` if the server refused.
@@ -116,7 +118,10 @@ export class DataRecord {
 
   quarantineAt(now: Instant): Quarantine | undefined {
     if (!this.isQuarantined) return undefined;
-    return { reason: this.reason, remaining: this.wait.remainingAt(now) };
+    const { markRefusal } = this.server;
+    const isRefused = markRefusal !== undefined && this.unknownSince !== undefined;
+    const reason = isRefused ? `${this.reason}, and it cannot be marked: ${markRefusal}` : this.reason;
+    return { reason, remaining: this.wait.remainingAt(now) };
   }
 
   // Empty while the last comparison, at most `interval` milliseconds ago, is fresh.

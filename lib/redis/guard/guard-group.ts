@@ -24,6 +24,20 @@ export interface RestartGuardContext {
 
 export type Reports = ReadonlyMap<DataRecord, ServerIdentity>;
 
+// Of each server one: while two addresses lead to it, they are one master.
+// Protocol 8.10
+export function distinct(reports: Reports): Reports {
+  const seen = new Set<string>();
+  return new Map(
+    [...reports].filter(([, { run, marker }]) => {
+      const id = run || marker?.nonce || '';
+      const isTwin = id !== '' && seen.has(id);
+      seen.add(id);
+      return !isTwin;
+    }),
+  );
+}
+
 // The servers of one restart guard, and what all of its parts need: time, time limits, and whether a lock is held.
 export class GuardGroup {
   readonly identities: DataRecord[] = [];
@@ -58,7 +72,13 @@ export class GuardGroup {
   // Masters that have lost nothing, as far as is known: also those whose identity is being checked again.
   get trusted(): number {
     const clusters = this.clusters.filter((votes) => votes()).length;
-    return clusters + this.identities.filter(({ votes, isChecked }) => votes || isChecked).length;
+    return clusters + this.identities.filter((each) => (each.votes || each.isChecked) && !this.isTwin(each)).length;
+  }
+
+  // The address leads to the server of an earlier one, as far as is known.
+  isTwin(identity: DataRecord): boolean {
+    const { nonce } = identity;
+    return nonce !== '' && this.identities.find((other) => other.nonce === nonce) !== identity;
   }
 
   // This process holds a lock or keeps its keys taken, or has an attempt under way that counts.
@@ -139,7 +159,8 @@ export class GuardGroup {
     }
     if (identity.isAnnounced) return;
     const quarantine = identity.quarantineAt(clock.read());
-    if (!quarantine) return;
+    // One that is over already begins where the clock was set back.
+    if (!quarantine || quarantine.remaining <= 1) return;
     identity.isAnnounced = true;
     observer.masterQuarantined?.(name, quarantine.reason, quarantine.remaining);
   }
@@ -250,7 +271,9 @@ export class TtlAnnouncements {
     const { identities } = this.group;
     const beats = identities.map((identity) => this.beat(identity, { ttl, lengthens: false, known }));
     const confirmed = await Promise.all(beats.map((beat) => this.group.within(limit, beat)));
-    return identities.filter((_, index) => confirmed[index] !== true).map(({ server }) => server.name);
+    const isMissing = (each: DataRecord, index: number): boolean =>
+      confirmed[index] !== true || this.group.isTwin(each);
+    return identities.filter(isMissing).map(({ server }) => server.name);
   }
 
   // For a ttl that is larger than any before. Takes at most one master timeout. Resolves with the one before if a

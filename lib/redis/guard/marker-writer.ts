@@ -39,13 +39,18 @@ export class MarkerWriter {
     const { ttl, isGuess, length } = longest;
     const from = report.time + length;
     const isFirstKnown = !report.marker && identity.nonce === '';
-    return this.change(identity, report, {
+    const isWritten = await this.change(identity, report, {
       ...{ run: report.run, replid: report.replid },
       ...{ ttls: isGuess ? '' : announcementOf(ttl, from), known: ttlKnownToOthers(identity, reports, ttl) },
       ...{ guess: isGuess ? 1 : 0, from },
       ...this.signature(report, identity.reason),
       ...{ generation: generationFrom(group.context.random.token(), report.time), first: isFirstKnown ? EMPTY : '' },
     });
+    if (isWritten) return true;
+    // It begins when it can be written.
+    identity.wait.limit(group.context.clock.read(), length);
+    group.announce(identity);
+    return false;
   }
 
   // The clock moved forward for all clients: the keys of the server expired early.

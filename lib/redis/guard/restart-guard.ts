@@ -1,7 +1,14 @@
 import type { Instant, Timer } from '../../core/clock.js';
 import type { ServerIdentity } from '../replies.js';
 import { DataRecord, type GuardedServer } from './data-record.js';
-import { GuardGroup, NOTHING, type Reports, type RestartGuardContext, TtlAnnouncements } from './guard-group.js';
+import {
+  distinct,
+  GuardGroup,
+  NOTHING,
+  type Reports,
+  type RestartGuardContext,
+  TtlAnnouncements,
+} from './guard-group.js';
 import { FIRST } from './marker.js';
 import { MarkerWriter } from './marker-writer.js';
 import { NewMasters } from './new-masters.js';
@@ -20,11 +27,12 @@ export class GuardRounds {
   constructor(private readonly parts: Parts) {}
 
   // Resolves with the milliseconds after which the masters have to be read again; `undefined` when they need not be.
-  async actOn(reports: Reports, asked: Instant): Promise<number | undefined> {
+  async actOn(all: Reports, asked: Instant): Promise<number | undefined> {
     const { group, writer } = this.parts;
+    const reports = distinct(all);
     const wasUnknown = new Set(group.identities.filter(({ unknownSince }) => unknownSince !== undefined));
     // All are recognized in this turn: later, another connection may have shown something newer.
-    const recognized = [...reports].map(([identity, report]) => this.recognize(identity, report, asked));
+    const recognized = [...all].map(([identity, report]) => this.recognize(identity, report, asked));
     let again = (await Promise.all(recognized)).includes(true);
     if (group.trusted < group.quorum) group.voidAttempts();
     for (const [identity, report] of reports) {
@@ -34,7 +42,7 @@ export class GuardRounds {
       const areRecent = wasUnknown.has(identity);
       if (!areRecent || (await writer.quarantine(identity, report, reports, asked))) again = true;
     }
-    const attended = [...reports].map(([identity, report]) => writer.maintain(identity, report, reports, asked));
+    const attended = [...all].map(([identity, report]) => writer.maintain(identity, report, reports, asked));
     if ((await Promise.all(attended)).includes(true)) again = true;
     const delay = await this.greet(reports, asked);
     return again ? 0 : delay;
@@ -74,7 +82,8 @@ export class GuardRounds {
     if (isFirstSight) identity.mustExtendQuarantine = isEngaged && !identity.votes;
     // The accusation gives the reason.
     if (identity.step === undefined) group.announce(identity);
-    if (!voted && identity.votes) identity.server.onVoting();
+    // Its data may be that of another master by now.
+    if ((!voted || isFirstSight) && identity.votes) identity.server.onVoting();
   }
 
   // Resolves with whether the masters have to be read again.

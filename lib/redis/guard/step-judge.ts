@@ -107,7 +107,8 @@ export class StepJudge {
     // Clusters guard themselves, and no clock is compared with theirs.
     const quorum = quorumOf(identities.length);
     // With two masters and this client, each of the three clocks could be the wrong one.
-    const others = identities.length < EARLY_FROM ? [] : identities.filter((other) => other !== identity);
+    const isOther = (each: DataRecord): boolean => each.nonce !== identity.nonce && !this.group.isTwin(each); // @mutant twin-judges
+    const others = identities.length < EARLY_FROM ? [] : identities.filter(isOther);
     const latest = answers.get(identity);
     let found: [Judgement | undefined, Sample] = [undefined, sample];
     for (const before of steps) {

@@ -27,6 +27,7 @@ const FIRST_SEEDS = {
   'wake chain stops after one': 545,
   'barriers not looked at': 145,
   'barrier on one master': 145,
+  'a second address of a master judges its clock': 285,
 };
 
 /** Name, and an object with the anchors and the lines that replace theirs. */
@@ -172,6 +173,10 @@ export const MUTANTS = [
   [
     'a step that too few masters can judge is forgotten',
     { 'undecided-step-forgotten': "if (judgement?.culprit === 'either' && !mayGrant) return identity.clock.forget();" },
+  ],
+  [
+    'a second address of a master judges its clock',
+    { 'twin-judges': 'const isOther = (each: DataRecord): boolean => each !== identity;' },
   ],
   ['a standstill is not subtracted', { 'standstill-not-subtracted': 'const missed = 0;' }],
   ['lock passed on with its token', { 'lock-passed-on-with-its-token': '' }],

@@ -169,6 +169,9 @@ export const PROFILES: Readonly<Record<string, MutantProfile>> = {
     profile: { ...UNDISTURBED, blocking: 1, ttls: [100, 300], processes: [2], operations: [10, 20] },
   },
   'a step that too few masters can judge is forgotten': { profile: GUARDED, schedule: standstillWithoutQuorum },
+  'a second address of a master judges its clock': {
+    profile: { ...CROWDED, known: 1, faults: ['twin', 'serverJump'], ttls: [10_000], operations: [8, 14] },
+  },
   'a standstill is not subtracted': {
     profile: { ...CROWDED, known: 1, faults: ['clientLag'], mostFaults: 6, ttls: [10_000], operations: [8, 14] },
   },

@@ -68,6 +68,22 @@ describe('MarkerWriter.attend', () => {
     expect(await attend()).toBe(false);
   });
 
+  it('reports a master that lost its data and cannot be marked, with the wait that begins when it can', async () => {
+    for (const server of servers) server.mark();
+    const parts = partsThatRead();
+    const [a] = servers;
+    const identity = parts.identityOf(a);
+    const masterQuarantined = jest.fn();
+    Object.assign(parts.group.context.observer, { masterQuarantined });
+    Object.assign(identity.server, { mark: () => Promise.resolve(undefined), markRefusal: 'OOM command not allowed' });
+    a.restart();
+    const reports = parts.read();
+    expect(await parts.writer.quarantine(identity, a.report(), reports, clock.read())).toBe(false);
+    const why = 'it lost its data, and it cannot be marked: OOM command not allowed';
+    expect(masterQuarantined.mock.calls).toEqual([['a', why, expect.any(Number)]]);
+    expect(identity.quarantineAt(clock.read())?.remaining).toBeGreaterThan(10_000);
+  });
+
   it('ends the wait of a server once: it goes on to vote although its clock is set back', async () => {
     const [a] = servers;
     a.quarantine(10_000);

@@ -1,0 +1,83 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { type FakeServer, Process, threeServers } from '../../support/guarded-servers.js';
+import { TestClock } from '../../support/test-clock.js';
+
+const TTL = 10_000;
+
+// Protocol 8.10
+describe('An address that leads to the server of another master', () => {
+  let clock: TestClock;
+  let servers: [FakeServer, FakeServer, FakeServer];
+  let process: Process;
+
+  beforeEach(async () => {
+    clock = new TestClock();
+    servers = threeServers(clock);
+    for (const server of servers) server.mark({ known: TTL });
+    process = new Process(clock, servers, { ttl: TTL, maxTtl: 3 * TTL });
+    await process.connectAll();
+    await receive(10);
+  });
+
+  afterEach(() => process.guard.close());
+
+  /** The address of the first server leads to the second one. Its connection is another one, unless it is kept. */
+  function leadAToB({ isKept = false } = {}): void {
+    const [a, b] = servers;
+    Object.assign(a, { run: b.run, replid: b.replid, fields: b.fields, ahead: b.ahead });
+    if (!isKept) process.connect(a);
+  }
+
+  function sample(index: number): void {
+    const { identity } = process.links[index]!;
+    if (servers[index]!.marker?.nonce !== identity!.nonce) return;
+    process.guard.sampled(identity!, clock.read(), servers[index]!.time);
+  }
+
+  async function receive(seconds: number): Promise<void> {
+    for (let second = 0; second < seconds; second++) {
+      await clock.advance(1_000);
+      servers.forEach((_, index) => sample(index));
+    }
+    await clock.settle();
+  }
+
+  it('lets no masters vote early: not all of them are new', async () => {
+    const [a, b, c] = servers;
+    for (const server of [b, c]) server.restart();
+    leadAToB();
+    for (const server of [b, c]) process.connect(server);
+    await clock.advance(TTL - 1_000);
+    expect(process.votes.slice(1)).toEqual([false, false]);
+    expect(a.fields).toBe(b.fields);
+  });
+
+  it('does not take the step of a clock for a standstill of this process, because two addresses show it', async () => {
+    const [a, b] = servers;
+    leadAToB();
+    await receive(10);
+    for (const server of [a, b]) server.ahead += 25_000;
+    sample(1);
+    await receive(2);
+    expect(process.lags).toEqual([]);
+    expect(b.marker?.reason).toMatch(/jumped/);
+  });
+
+  it('has not heard of a larger ttl: that server may not have, either', async () => {
+    leadAToB();
+    const permitted = process.guard.announceTtl(2 * TTL);
+    await clock.advance(500);
+    expect(await permitted).toBe(TTL);
+    expect(process.cuts).toEqual([[2 * TTL, TTL, ['b']]]);
+  });
+
+  it('is reported when only a reading shows it, so that one server does not vote twice', async () => {
+    const onVoting = jest.spyOn(process.links[0]!, 'onVoting');
+    leadAToB({ isKept: true });
+    // A quarantined master is a reason to read them all.
+    process.connect(servers[2].restart());
+    await receive(2);
+    expect(process.links[0]!.identity!.nonce).toBe(servers[1].marker?.nonce);
+    expect(onVoting).toHaveBeenCalled();
+  });
+});
