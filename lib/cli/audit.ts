@@ -1,11 +1,6 @@
 import { hostname, userInfo } from 'node:os';
-import type { AuditRecord } from '../core/operator/forced-release.js';
 import { showNames, duration } from '../core/display.js';
 import { plain } from './terminal.js';
-
-export interface ReleaseRecord extends AuditRecord {
-  readonly key: string;
-}
 
 export interface TrustRecord {
   readonly at: string;

@@ -1,16 +1,8 @@
 import { showNames, duration } from '../core/display.js';
 import type { LockInspection, PermitInspection, TakenPermits } from '../core/operator/inspector.js';
 import { resolveResources } from '../core/settings/resources.js';
-import { resolvePermits, type Settings } from '../core/settings/settings.js';
-import {
-  answerOf,
-  type Context,
-  type Entry,
-  inSession,
-  readEntry,
-  type Session,
-  type SessionMaster,
-} from './session.js';
+import { resolvePermits } from '../core/settings/settings.js';
+import { type Context, inSession } from './session.js';
 import {
   asJson,
   type Paint,
@@ -23,13 +15,7 @@ import {
   type Terminal,
   waitingWords,
 } from './terminal.js';
-import { RESERVED, type Target } from '../core/operator/forced-release.js';
-import { REVOKED } from '../core/holder.js';
-import { SystemClock } from '../runtime/system-clock.js';
 import { describeReply, type MasterReport } from '../core/errors.js';
-import { askAll } from '../core/acquire/quorum-call.js';
-import { REVOKE } from '../redis/scripts/revoke.lua.js';
-import { isFailure, keyOf, namesOf } from './contact.js';
 
 export async function inspectPermits(context: Context, key: string, given: string): Promise<number> {
   const [resource = ''] = resolveResources('key', key);
@@ -68,62 +54,6 @@ function notesOn({ resource, state, sharedBy }: LockInspection, beyond: readonly
       : []),
     ...(state === 'held' ? [`${name} is held as a lock${sharing}: inspect it without --permits`] : []),
   ];
-}
-
-export interface HeldKey {
-  readonly member: SessionMaster;
-  readonly entry: Entry;
-}
-
-export interface Found {
-  readonly held: readonly HeldKey[];
-  // Revoked earlier, and not expired yet.
-  readonly revoked: readonly HeldKey[];
-  readonly unasked: readonly MasterReport[];
-}
-
-interface Taking extends MasterReport {
-  // Milliseconds until the key expires; `undefined` if the holder may still have it.
-  readonly left: number | undefined;
-}
-
-export async function find({ members, absent }: Session, target: Target, settings: Settings): Promise<Found> {
-  const key = keyOf(target, settings);
-  const entries = await Promise.all(members.map(({ contact }) => readEntry(contact, key)));
-  const kept: HeldKey[] = [];
-  const unasked = [...absent];
-  members.forEach((member, i) => {
-    const entry = entries[i];
-    if (entry && 'code' in entry) unasked.push({ master: member.contact.name, answer: answerOf(entry) });
-    else if (entry && !entry.value.startsWith(RESERVED)) kept.push({ member, entry });
-  });
-  const isRevoked = ({ entry }: HeldKey): boolean => entry.value === REVOKED;
-  return { held: kept.filter((one) => !isRevoked(one)), revoked: kept.filter(isRevoked), unasked };
-}
-
-// The holder cannot extend it any more. The lock of a later holder is left alone.
-export async function revoke({ member, entry }: HeldKey, target: Target, settings: Settings): Promise<Taking> {
-  const { contact } = member;
-  const key = keyOf(target, settings);
-  const place = contact.at(key);
-  const outcome = await place.call('EVAL', REVOKE, 1, place.stored(key), entry.value, REVOKED);
-  if (isFailure(outcome)) return { master: contact.name, answer: answerOf(outcome), left: undefined };
-  return { master: contact.name, answer: undefined, left: Number(outcome.value) };
-}
-
-// As the holder that was found would, so that the next waiter is notified.
-export async function free({ member, entry }: HeldKey, target: Target, settings: Settings): Promise<Taking> {
-  const { master } = member;
-  const { keys, queues } = namesOf(target, settings);
-  const request = { op: 'release', keys, queues, token: entry.value, keepFor: 0, ttl: settings.maxTtl } as const;
-  const [report] = await askAll({
-    masters: [master],
-    request,
-    clock: new SystemClock(),
-    timeout: settings.masterTimeout,
-  });
-  const answer = report?.answer;
-  return { master: master.name, answer, left: answer?.kind === 'granted' ? 0 : undefined };
 }
 
 // Permits of the name are shown too: they do not exclude its lock.

@@ -11,11 +11,7 @@ import { type Paint, plain, table, type Terminal } from './terminal.js';
 import { literally } from '../redis/permissions.js';
 import { describeReply, isLockError, type MasterReport } from '../core/errors.js';
 import { Keyspace } from '../core/keyspace.js';
-import type { MasterReply } from '../core/master.interface.js';
-import { snapshotOf } from '../core/state/state-register.js';
-import { runStateRequest } from '../redis/redis-state.js';
-import { type Failure, isFailure, type LockContact } from './contact.js';
-import { answerOf, type Context, inSession, type Session } from './session.js';
+import { type Context, inSession, type Session } from './session.js';
 import { quorumOf } from '../core/acquire/quorum-call.js';
 import { resolveResources } from '../core/settings/resources.js';
 
@@ -108,76 +104,34 @@ function momentOf(moment: number): string {
   return new Date(moment).toISOString().replace('T', ' ').replace('.000Z', 'Z');
 }
 
-interface JobKeys {
-  readonly keyspace: Keyspace;
-  // The applications mark the data of masters.
-  readonly isGuarded: boolean;
-}
-
-interface FoundRecord {
-  readonly name: string;
-  readonly record: JobRecord;
-  readonly isSettled: boolean;
-}
+type FoundRecord = Omit<JobStanding, 'isHeld'>;
 
 interface FoundNames {
   readonly names: readonly string[];
   readonly unasked: readonly MasterReport[];
 }
 
-async function findJobs({ members, absent }: Session, keyspace: Keyspace): Promise<FoundNames> {
-  const scans = await Promise.all(
-    members.map(async ({ contact }) => ({ master: contact.name, found: await scan(contact, keyspace) })),
-  );
-  const failed = scans.flatMap(({ master, found }) => ('code' in found ? [{ master, answer: answerOf(found) }] : []));
-  const names = scans.flatMap(({ found }) => ('code' in found ? [] : found));
-  return { names: [...new Set(names)].sort(), unasked: [...absent, ...failed] };
-}
-
-async function readJob({ members, absent }: Session, name: string, keys: JobKeys): Promise<FoundRecord | undefined> {
-  const resource = jobResource(name);
-  const answers = await Promise.all(
-    members.map(async ({ contact }): Promise<MasterReport> => ({
-      master: contact.name,
-      answer: await readEntryOf(contact, resource, keys),
+async function findJobs({ masters, absent, limit }: Session, keyspace: Keyspace): Promise<FoundNames> {
+  const names = new Set<string>();
+  const match = `${literally(keyspace.stateOf(jobResource('')))}*`;
+  const take = (entries: readonly string[]): Promise<undefined> => {
+    for (const entry of entries) names.add(jobOfResource(keyspace.resourceOfState(entry)) ?? '');
+    return Promise.resolve(undefined);
+  };
+  const ends = await Promise.all(
+    masters.map(async ({ name: master, operator }) => ({
+      master,
+      answer: await operator.scan({ match, type: 'string', limit, take }),
     })),
   );
-  const { value, settled } = snapshotOf(resource, [...answers, ...absent]);
+  return { names: [...names].sort(), unasked: [...absent, ...ends.filter(({ answer }) => answer)] };
+}
+
+// As an application reads it, with the marker that the session itself does not write.
+async function readJob({ redlock }: Session, name: string): Promise<FoundRecord | undefined> {
+  const { value, settled } = await redlock.inspector.readState(jobResource(name));
   const record = readJobRecord(value);
   return record && { name, record, isSettled: settled };
-}
-
-async function scan(contact: LockContact, keyspace: Keyspace): Promise<readonly string[] | Failure> {
-  const names: string[] = [];
-  const failure = await contact.scan(
-    `${literally(keyspace.stateOf(jobResource('')))}*`,
-    (entries) => {
-      names.push(...entries.map((entry) => jobOfResource(keyspace.resourceOfState(entry)) ?? ''));
-      return Promise.resolve(undefined);
-    },
-    'string',
-  );
-  return failure ?? names;
-}
-
-// As an application asks, with the marker that the session itself does not use, because it must write none.
-async function readEntryOf(
-  contact: LockContact,
-  resource: string,
-  { keyspace, isGuarded }: JobKeys,
-): Promise<MasterReply> {
-  const place = contact.at(keyspace.keyOf(resource));
-  const entry = place.stored(keyspace.stateOf(resource));
-  const request = { op: 'read-state', keys: [place.stored(keyspace.keyOf(resource))], entry } as const;
-  const server = { marker: isGuarded ? place.marker : '', run: '', replid: '' };
-  let failure: Failure | undefined;
-  const answer = await runStateRequest(request, server, async (script, args) => {
-    const outcome = await place.call('EVAL', script, 2, place.marker, entry, ...args);
-    if (!isFailure(outcome)) return outcome.value;
-    failure = outcome;
-    return [];
-  });
-  return failure ? answerOf(failure) : answer;
 }
 
 export interface JobsOptions {
@@ -190,13 +144,14 @@ const STATE_COLUMN = 1;
 export async function jobs(
   context: Context,
   name: string | undefined,
-  { restartGuard: isGuarded }: JobsOptions,
+  { restartGuard: readsMarkers }: JobsOptions,
 ): Promise<number> {
-  const keys = { keyspace: new Keyspace(context.settings.keyPrefix), isGuarded };
   if (name !== undefined) resolveResources('name', jobResource(name));
   try {
-    return await inSession(context, (session) =>
-      name === undefined ? showAll(session, context, keys) : showOne(session, context, { name, keys }),
+    return await inSession(
+      context,
+      (session) => (name === undefined ? showAll(session, context) : showOne(session, context, name)),
+      { readsMarkers },
     );
   } catch (error) {
     if (!isLockError(error) || error.code !== 'QUORUM_UNAVAILABLE') throw error;
@@ -205,11 +160,11 @@ export async function jobs(
   }
 }
 
-async function showAll(session: Session, context: Context, keys: JobKeys): Promise<number> {
-  const { terminal, json, sources } = context;
-  const { names, unasked } = await findJobs(session, keys.keyspace);
+async function showAll(session: Session, context: Context): Promise<number> {
+  const { terminal, json, sources, settings } = context;
+  const { names, unasked } = await findJobs(session, new Keyspace(settings.keyPrefix));
   const isComplete = sources.length - unasked.length >= quorumOf(sources.length);
-  const standings = isComplete ? await Promise.all(names.map((name) => standingOf(session, name, keys))) : [];
+  const standings = isComplete ? await Promise.all(names.map((name) => standingOf(session, name))) : [];
   const found = standings.filter((standing) => standing !== undefined);
   if (json) terminal.print(JSON.stringify({ jobs: found.map(jobJson), unasked }, null, 2));
   else if (isComplete) {
@@ -223,13 +178,9 @@ async function showAll(session: Session, context: Context, keys: JobKeys): Promi
   return 1;
 }
 
-async function showOne(
-  session: Session,
-  context: Context,
-  { name, keys }: { readonly name: string; readonly keys: JobKeys },
-): Promise<number> {
+async function showOne(session: Session, context: Context, name: string): Promise<number> {
   const { terminal, json } = context;
-  const standing = await standingOf(session, name, keys);
+  const standing = await standingOf(session, name);
   complain(session.absent, context);
   if (!standing) {
     terminal.complain(`the job ${showNames([name])} has no record${underPrefix(context)}`);
@@ -248,13 +199,13 @@ function showRuns(standing: JobStanding, terminal: Terminal): void {
   terminal.print(terminal.paint('bold', `${showNames([name])} is ${stateOf(standing)}${certainty}`));
 }
 
-async function standingOf(session: Session, name: string, keys: JobKeys): Promise<JobStanding | undefined> {
-  const found = await readJob(session, name, keys);
+async function standingOf(session: Session, name: string): Promise<JobStanding | undefined> {
+  const found = await readJob(session, name);
   if (found?.record.state !== 'started') return found && { ...found, isHeld: false };
   const { state } = await session.redlock.inspector.inspect(jobResource(name));
   if (state !== 'free') return { ...found, isHeld: true };
   // The tick may have ended between the two answers: then there is another record now.
-  const later = await readJob(session, name, keys);
+  const later = await readJob(session, name);
   const isSame = later?.record.tick === found.record.tick && later.record.attempt === found.record.attempt;
   return later && { ...later, isHeld: !isSame };
 }

@@ -1,25 +1,30 @@
-import { type KeyNames, type Keyspace, NUL } from '../core/keyspace.js';
-import { holderFrom } from '../core/holder.js';
-import { GRANTED, type HeldReply } from '../core/master.interface.js';
-import type { Settings } from '../core/settings/settings.js';
-import { type Failure, isFailure, keyspaceOf, namesOf, targetNamed } from './contact.js';
+import { Keyspace, NUL } from '../core/keyspace.js';
+import { GRANTED, type HeldReply, type MasterReply } from '../core/master.interface.js';
+import type { ServerMaster } from '../redis/master-source.js';
 import { heldBy, matcherOf, sharedByWords, table } from './terminal.js';
+import type { Settings } from '../core/settings/settings.js';
 import { literally } from '../redis/permissions.js';
-import { answerOf, type Context, inSession, lookAt, readEntry, type Session, type SessionMaster } from './session.js';
+import { type Context, inSession, type Session } from './session.js';
 import type { MasterReport } from '../core/errors.js';
 import { type LockInspection, summarize } from '../core/operator/inspector.js';
 import { showNames, duration } from '../core/display.js';
 import { type Target, titleOf } from '../core/operator/forced-release.js';
 
-interface Found {
-  readonly held: ReadonlyMap<string, HeldReply>;
-  // Why there may be more.
-  readonly failure: Failure | undefined;
+interface Search {
+  readonly session: Session;
+  readonly keyspace: Keyspace;
+  // Of resource names, in the syntax of SCAN.
+  readonly pattern: string;
 }
 
-// `pattern` is one of resource names, in the syntax of SCAN.
-async function scan(member: SessionMaster, settings: Settings, pattern: string): Promise<Found> {
-  const keyspace = keyspaceOf(settings);
+interface Found {
+  readonly master: string;
+  readonly held: ReadonlyMap<string, HeldReply>;
+  // Why there may be more.
+  readonly missing: MasterReply | undefined;
+}
+
+async function find(master: ServerMaster, { session, keyspace, pattern }: Search): Promise<Found> {
   const { startOfKeys, startOfSlots } = keyspace;
   const matches = matcherOf(pattern);
   const held = new Map<string, HeldReply>();
@@ -31,54 +36,28 @@ async function scan(member: SessionMaster, settings: Settings, pattern: string):
       isOurs: (key: string) => matches(keyspace.permitOf(key)?.resource ?? NUL),
     },
   ];
-  let failure: Failure | undefined;
-  for (const pass of passes) failure ??= await scanOnce({ ...pass, member, settings, held });
-  return { held, failure };
-}
-
-interface Pass {
-  readonly member: SessionMaster;
-  readonly settings: Settings;
-  readonly match: string;
-  readonly isOurs: (key: string) => boolean;
-  readonly held: Map<string, HeldReply>;
-}
-
-function scanOnce({ member, settings, match, isOurs, held }: Pass): Promise<Failure | undefined> {
-  const keyspace = keyspaceOf(settings);
-  return member.contact.scan(match, async (keys) => {
-    const ours = keys.filter(isOurs);
-    const replies = await Promise.all(
-      ours.map((key) => readHeld(member, namesOf(targetNamed(key, keyspace), settings), settings)),
-    );
-    for (const [i, reply] of replies.entries()) {
-      if (reply && 'code' in reply) return reply;
-      if (reply) held.set(ours[i] ?? '', reply);
-    }
-    return undefined;
-  });
-}
-
-async function readHeld(
-  member: SessionMaster,
-  names: KeyNames,
-  { masterTimeout }: Settings,
-): Promise<HeldReply | Failure | undefined> {
-  const { contact } = member;
-  const [key = '', queue = ''] = [names.keys[0], names.queues[0]];
-  const place = contact.at(key);
-  const [entry, waiting] = await Promise.all([readEntry(contact, key), place.call('ZCARD', place.stored(queue))]);
-  if (!entry) return undefined;
-  if ('code' in entry) {
-    if (entry.code !== 'WRONGTYPE') return entry;
-    // Shared holders, or the data of another program.
-    const answer = await lookAt(member, names, masterTimeout);
-    return answer?.kind === 'held' ? answer : undefined;
+  let missing: MasterReply | undefined;
+  for (const { match, isOurs } of passes) {
+    const take = async (names: readonly string[]): Promise<MasterReply | undefined> => {
+      const keys = names.filter(isOurs);
+      const answers = await session.limit(Promise.all(keys.map((key) => inspect(master, key, keyspace))));
+      if ('kind' in answers) return answers;
+      for (const [i, answer] of answers.entries()) if (answer.kind === 'held') held.set(keys[i] ?? '', answer);
+      return answers.find((answer) => answer.kind !== 'held' && answer.kind !== 'granted' && !isForeign(answer));
+    };
+    missing ??= await master.operator.scan({ match, limit: session.limit, take });
   }
-  const { value, remaining } = entry;
-  const holder = holderFrom(value);
-  const length = isFailure(waiting) ? 0 : Number(waiting.value);
-  return { kind: 'held', remaining, waiting: length, ...(holder && { holder }) };
+  return { master: master.name, held, missing };
+}
+
+function inspect(master: ServerMaster, key: string, keyspace: Keyspace): Promise<MasterReply> {
+  const { keys, queues } = keyspace.namesOfTarget(keyspace.targetOf(key));
+  return new Promise((resolve) => master.ask({ op: 'inspect', keys, queues }, resolve));
+}
+
+// The data of another program.
+function isForeign(answer: MasterReply): boolean {
+  return answer.kind === 'refused' && answer.code === 'WRONGTYPE';
 }
 
 export async function list(context: Context, pattern: string): Promise<number> {
@@ -93,7 +72,7 @@ export async function list(context: Context, pattern: string): Promise<number> {
     terminal.print(terminal.paint('bold', `${countOf(locks)}${where}`));
   }
   for (const { master, answer } of unasked) {
-    const reason = answer && 'reason' in answer ? answer.reason : 'no answer';
+    const reason = answer && 'reason' in answer ? answer.reason : `no answer within ${context.timeout} ms`;
     terminal.complain(`${master} was not asked: ${reason}`);
   }
   return unasked.length > 0 ? 1 : 0;
@@ -110,19 +89,15 @@ interface Listing {
   readonly unasked: readonly MasterReport[];
 }
 
-async function listIn({ members, absent }: Session, settings: Settings, pattern: string): Promise<Listing> {
-  const keyspace = keyspaceOf(settings);
-  const scans = await Promise.all(
-    members.map(async (member) => ({ master: member.contact.name, found: await scan(member, settings, pattern) })),
-  );
-  const asked = scans.map(({ master, found: { held, failure } }) => {
-    return { master, held, missing: failure && answerOf(failure) };
-  });
-  const failed = asked.flatMap(({ master, missing }) => (missing ? [{ master, answer: missing }] : []));
-  const keys = [...new Set(asked.flatMap(({ held }) => [...held.keys()]))];
+async function listIn(session: Session, { keyPrefix }: Settings, pattern: string): Promise<Listing> {
+  const keyspace = new Keyspace(keyPrefix);
+  const { masters, absent } = session;
+  const found = await Promise.all(masters.map((master) => find(master, { session, keyspace, pattern })));
+  const failed = found.flatMap(({ master, missing }) => (missing ? [{ master, answer: missing }] : []));
+  const keys = [...new Set(found.flatMap(({ held }) => [...held.keys()]))];
   const locks = targetsOf(keys, keyspace).map(({ key, target }) => ({
     ...summarize(target.resource, [
-      ...asked.map(({ master, held, missing }) => ({ master, answer: held.get(key) ?? missing ?? GRANTED })),
+      ...found.map(({ master, held, missing }) => ({ master, answer: held.get(key) ?? missing ?? GRANTED })),
       ...absent,
     ]),
     ...target,
@@ -137,7 +112,7 @@ function countedOnce(listed: Listed, previous: Listed | undefined): Listed {
 
 function targetsOf(keys: readonly string[], keyspace: Keyspace) {
   return keys
-    .map((key) => ({ key, target: targetNamed(key, keyspace) }))
+    .map((key) => ({ key, target: keyspace.targetOf(key) }))
     .sort(({ target: a }, { target: b }) => {
       if (a.resource !== b.resource) return a.resource < b.resource ? -1 : 1;
       return (a.slot ?? -1) - (b.slot ?? -1);

@@ -1,14 +1,20 @@
-import { auditLine, type Target, titleOf } from '../core/operator/forced-release.js';
+import {
+  auditLine,
+  type AuditRecord,
+  type Owned,
+  type Owners,
+  type Target,
+  titleOf,
+} from '../core/operator/forced-release.js';
 import { holderFrom } from '../core/holder.js';
+import { Keyspace } from '../core/keyspace.js';
 import { describeReply, type MasterReport } from '../core/errors.js';
 import { quorumOf } from '../core/acquire/quorum-call.js';
 import { resolveResources } from '../core/settings/resources.js';
-import { operator, type ReleaseRecord } from './audit.js';
+import { operator } from './audit.js';
 import { type Context, inSession, type Session, UsageError } from './session.js';
 import { heldBy, prefixHint, sharedByWords, slotsWords, table } from './terminal.js';
 import { duration } from '../core/display.js';
-import { keyOf } from './contact.js';
-import { find, type Found, free, type HeldKey, revoke } from './inspect.js';
 
 const AT_ONCE =
   'a holder that is alive takes it back with its next extension, unless another one has acquired it, and calls that wait ' +
@@ -39,39 +45,25 @@ async function releaseIn(
   { yes = false, atOnce = false }: ReleaseOptions,
 ): Promise<number> {
   const { settings, terminal, json } = context;
-  const found = await find(session, target, settings);
-  const held = atOnce ? [...found.held, ...found.revoked] : found.held;
+  const { inspector } = session.redlock;
+  const found = await inspector.owners(target);
+  const owners = atOnce ? { ...found, held: [...found.held, ...found.revoked], revoked: [] } : found;
   if (found.unasked.some(isWrongType)) {
     const refusal = await whyNotShared(session, target);
     if (refusal !== undefined) return refuse(target, refusal, context);
   }
-  if (held.length === 0) return nothingToDo(found, { target, taken: await takenSlots(session, target) }, context);
+  if (owners.held.length === 0) {
+    return nothingToDo(found, { target, taken: await takenSlots(session, target) }, context);
+  }
   if (!json) showFound(found, target, context);
-  if (!yes && !(await confirm(target, held, atOnce, context))) {
+  if (!yes && !(await confirm(target, owners, atOnce, context))) {
     terminal.complain(`${titleOf(target)} was not released`);
     return 1;
   }
-  const act = atOnce ? free : revoke;
-  const takings = await Promise.all(held.map((one) => act(one, target, settings)));
-  const already = atOnce ? 0 : found.revoked.length;
-  const taken = takings.filter(({ left }) => left !== undefined);
-  const unreached = [...found.unasked, ...takings.filter(({ left }) => left === undefined)];
-  const masters = context.sources.length;
-  const record: ReleaseRecord = {
-    ...{
-      at: new Date().toISOString(),
-      by: operator(),
-      ...target,
-      key: keyOf(target, settings),
-    },
-    mode: atOnce ? 'at-once' : 'revoked',
-    // Too few masters are left for a quorum that could hold or extend the lock.
-    released: taken.length + already > masters - quorumOf(masters) || unreached.length === 0,
-    masters,
-    taken: taken.map(({ master }) => master),
-    unreached: unreached.map(({ master }) => master),
-    left: Math.max(0, ...taken.map(({ left = 0 }) => left)),
-  };
+  const { outcome, unreached } = await (atOnce ? inspector.free(target, owners) : inspector.revoke(target, owners));
+  const [key = ''] = new Keyspace(settings.keyPrefix).namesOfTarget(target).keys;
+  const mode: AuditRecord['mode'] = atOnce ? 'at-once' : 'revoked';
+  const record = { at: new Date().toISOString(), by: operator(), ...target, key, mode, ...outcome };
   if (json) terminal.print(JSON.stringify(record, null, 2));
   else report(record, unreached, context);
   return record.released ? 0 : 1;
@@ -118,13 +110,13 @@ function hintFor({ target, taken }: Missed, { settings }: Context): string | und
   return `${permits} ${slotsWords(taken)} of this name ${verb} taken, and --permit ${first} would release that one`;
 }
 
-function nothingToDo({ revoked, unasked }: Found, missed: Missed, context: Context): number {
+function nothingToDo({ revoked, unasked }: Owners, missed: Missed, context: Context): number {
   const { target } = missed;
   const { terminal, json, sources } = context;
   const enough = sources.length - unasked.length >= quorumOf(sources.length);
   const [first] = revoked;
   const state = first
-    ? `was released already, and is free in at most ${duration(first.entry.remaining)}`
+    ? `was released already, and is free in at most ${duration(first.remaining)}`
     : ['is not held, so nothing was released', hintFor(missed, context)].filter(Boolean).join(': ');
   const reason = `${titleOf(target)} ${enough ? state : 'may be held: too few masters can be asked'}`;
   if (json) terminal.print(JSON.stringify({ ...target, released: false, reason }, null, 2));
@@ -132,11 +124,11 @@ function nothingToDo({ revoked, unasked }: Found, missed: Missed, context: Conte
   return enough && first ? 0 : 1;
 }
 
-function showFound({ held, revoked, unasked }: Found, target: Target, { terminal }: Context): void {
-  const row = ({ member, entry }: HeldKey, state: string): string[] => {
-    const holder = holderFrom(entry.value);
+function showFound({ held, revoked, unasked }: Owners, target: Target, { terminal }: Context): void {
+  const row = ({ master, owner, remaining }: Owned, state: string): string[] => {
+    const holder = holderFrom(owner);
     const by = holder ? ` by ${heldBy(holder)}` : '';
-    return [member.contact.name, `${state}${by}, ${duration(entry.remaining)} left`];
+    return [master, `${state}${by}, ${duration(remaining < 0 ? undefined : remaining)} left`];
   };
   const rows = [
     ...held.map((one) => row(one, 'held')),
@@ -148,7 +140,7 @@ function showFound({ held, revoked, unasked }: Found, target: Target, { terminal
 
 async function confirm(
   target: Target,
-  held: readonly HeldKey[],
+  { held }: Owners,
   atOnce: boolean,
   { terminal, sources }: Context,
 ): Promise<boolean> {
@@ -166,7 +158,7 @@ async function confirm(
   return ['y', 'yes'].includes(answer?.trim().toLowerCase() ?? '');
 }
 
-function report(record: ReleaseRecord, unreached: readonly MasterReport[], { terminal }: Context): void {
+function report(record: AuditRecord, unreached: readonly MasterReport[], { terminal }: Context): void {
   const { released, mode, left } = record;
   for (const { master, answer } of unreached) {
     terminal.complain(`${master} may still have it: ${describeReply(answer)}`);

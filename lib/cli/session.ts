@@ -9,13 +9,11 @@ import type { Terminal } from './terminal.js';
 import { RequestEncoder } from '../redis/request-encoding.js';
 import { SystemClock } from '../runtime/system-clock.js';
 import { type MasterReport, QuorumUnavailableError, RedlockConfigError } from '../core/errors.js';
-import { askAll } from '../core/acquire/quorum-call.js';
-import type { KeyNames } from '../core/keyspace.js';
 import type { MasterReply } from '../core/master.interface.js';
+import { inTime } from '../core/operator/forced-release.js';
 import { SystemRandom } from '../runtime/system-random.js';
 import { Redlock } from '../core/redlock.js';
 import { languageOf } from '../redis/connection-problem.js';
-import { ClusterContact, Contact, type Failure, isFailure, type LockContact, ServerContact } from './contact.js';
 
 // For URLs that should not be on a command line, where every user of the machine can read them.
 export const MASTERS_VARIABLE = 'REDLOCK_MASTERS';
@@ -77,102 +75,52 @@ function linesOf(path: string): string[] {
   }
 }
 
-export interface SessionMaster {
-  readonly master: ServerMaster;
-  readonly contact: LockContact;
-}
+const CLOCK = new SystemClock();
 
 // Masters that an application would refuse do not count here, either.
 export class Session {
   private constructor(
     readonly redlock: Redlock,
-    readonly members: readonly SessionMaster[],
+    readonly masters: readonly ServerMaster[],
     readonly absent: readonly MasterReport[],
+    private readonly timeout: number,
   ) {}
 
-  static async open({ sources, settings, timeout }: Context): Promise<Session> {
-    const dependencies = {
-      clock: new SystemClock(),
-      random: new SystemRandom(),
-      observer: {},
-      encoder: new RequestEncoder(),
-    };
-    const masters = redisMasters('masters', sources, { ...dependencies, settings, languageOf });
+  static async open({ sources, settings, timeout }: Context, readsMarkers: boolean): Promise<Session> {
+    const dependencies = { clock: CLOCK, random: new SystemRandom(), observer: {}, encoder: new RequestEncoder() };
+    const masters = redisMasters('masters', sources, { ...dependencies, settings, languageOf, readsMarkers });
     const redlock = new Redlock(masters, settings, dependencies);
     // Each answer reports what is wrong.
     await redlock.connect(timeout).catch((error: unknown) => {
       if (!(error instanceof QuorumUnavailableError || error instanceof RedlockConfigError)) throw error;
     });
     const { masters: states } = redlock.status();
-    const contacts = sources.map((source, index) => {
-      const option = `masters[${index}]`;
-      return isClusterSource(source)
-        ? new ClusterContact(clusterSettings(option, source), settings.keyPrefix, timeout)
-        : new ServerContact(new Contact(redisClient(option, source), timeout), settings.keyPrefix);
+    const absent = states.flatMap(({ master, state, reason = 'not connected' }): MasterReport[] => {
+      const isPermanent = state === 'refused';
+      const answer = { kind: 'unreachable', reason, sent: false, ...(isPermanent && { isPermanent }) } as const;
+      return state === 'voting' ? [] : [{ master, answer }];
     });
-    const reports = await Promise.all(
-      contacts.map(async (contact, index): Promise<MasterReport> => {
-        const { state = 'down', reason = 'not connected' } = states[index] ?? {};
-        const isPermanent = state === 'refused';
-        const failure = state === 'voting' ? await contact.open() : { code: 'UNREACHABLE', reason, isPermanent };
-        return { master: contact.name, answer: failure && answerOf(failure) };
-      }),
-    );
-    const members = masters.flatMap((master, index) => {
-      const contact = contacts[index];
-      return contact && !reports[index]?.answer ? [{ master, contact }] : [];
-    });
-    return new Session(
-      redlock,
-      members,
-      reports.filter(({ answer }) => answer),
-    );
+    const present = masters.filter((_, index) => states[index]?.state === 'voting');
+    return new Session(redlock, present, absent, timeout);
   }
 
-  async close(): Promise<void> {
-    for (const { contact } of this.members) contact.close();
-    await this.redlock.close();
+  readonly limit = <T>(answer: Promise<T>): Promise<T | MasterReply> =>
+    inTime(answer, { clock: CLOCK, timeout: this.timeout });
+
+  close(): Promise<void> {
+    return this.redlock.close();
   }
 }
 
-export async function inSession<T>(context: Context, action: (session: Session) => Promise<T>): Promise<T> {
-  const session = await Session.open(context);
+export async function inSession<T>(
+  context: Context,
+  action: (session: Session) => Promise<T>,
+  { readsMarkers = false } = {},
+): Promise<T> {
+  const session = await Session.open(context, readsMarkers);
   try {
     return await action(session);
   } finally {
     await session.close();
   }
-}
-
-export function answerOf({ code, reason, isPermanent }: Failure): MasterReply {
-  return code === 'UNREACHABLE'
-    ? { kind: 'unreachable', reason, sent: false, ...(isPermanent && { isPermanent }) }
-    : { kind: 'refused', code, reason };
-}
-
-export async function lookAt(
-  { master }: SessionMaster,
-  { keys, queues }: KeyNames,
-  timeout: number,
-): Promise<MasterReply | undefined> {
-  const request = { op: 'inspect', keys, queues } as const;
-  const [report] = await askAll({ masters: [master], request, clock: new SystemClock(), timeout });
-  return report?.answer;
-}
-
-export interface Entry {
-  readonly value: string;
-  // `undefined` for a key that does not expire.
-  readonly remaining: number | undefined;
-}
-
-export async function readEntry(contact: LockContact, key: string): Promise<Entry | Failure | undefined> {
-  const place = contact.at(key);
-  const stored = place.stored(key);
-  const [value, left] = await Promise.all([place.call('GET', stored), place.call('PTTL', stored)]);
-  if (isFailure(value)) return value;
-  if (isFailure(left)) return left;
-  if (typeof value.value !== 'string') return undefined;
-  const remaining = Number(left.value);
-  return { value: value.value, remaining: remaining < 0 ? undefined : remaining };
 }

@@ -87,6 +87,11 @@ export class Keyspace {
     return `${this.startOfSlots}${slot}:${resource}`;
   }
 
+  // What `namesOfTarget` takes.
+  targetOf(key: string): { readonly resource: string; readonly slot?: number } {
+    return this.permitOf(key) ?? { resource: this.resourceOf(key) };
+  }
+
   // `undefined` for a key that is not one of `slotOf`.
   permitOf(key: string): { readonly resource: string; readonly slot: number } | undefined {
     if (!key.startsWith(this.startOfSlots)) return undefined;
@@ -121,6 +126,11 @@ export class Keyspace {
       barriers: [],
       slot: slots.length === 1 ? slots[0] : undefined,
     };
+  }
+
+  // Of a lock or, with a slot, of a permit.
+  namesOfTarget({ resource, slot }: { readonly resource: string; readonly slot?: number | undefined }): KeyNames {
+    return slot === undefined ? this.namesOf([resource]) : this.namesOfSlots(resource, [slot]);
   }
 
   private reserved(name: string): string {

@@ -263,8 +263,8 @@ export class LockService {
    * passed.
    * @internal
    */
-  revoke(target: Target, owners: Owners): Promise<ForcedRelease> {
-    return this.redlock().inspector.revoke(target, owners);
+  async revoke(target: Target, owners: Owners): Promise<ForcedRelease> {
+    return (await this.redlock().inspector.revoke(target, owners)).outcome;
   }
 
   /**

@@ -15,6 +15,8 @@ export interface RedisMasterContext {
   // Shared by all masters that receive the same requests.
   readonly encoder: RequestEncoder;
   readonly guard?: RestartGuard | undefined;
+  // Without a guard, which would write markers: states are read by those of other processes.
+  readonly readsMarkers?: boolean;
   // Absent where no further connection may be opened.
   readonly languageOf?: (endpoint: Endpoint) => Promise<Language | undefined>;
   // All clusters of one service; absent where there is only one master.

@@ -14,7 +14,6 @@ import type {
   RefusedReply,
   UnreachableReply,
   NotificationListener,
-  OperatorMaster,
 } from '../core/master.interface.js';
 import { type BeatRequest, isPlain, type RequestEncoder, type ServerRequest } from './request-encoding.js';
 import { VIEW_AGE } from './cluster/views.js';
@@ -35,7 +34,14 @@ import {
 import { markArguments, type MarkerChange } from './guard/marker.js';
 import { MissingPermissions } from './permissions.js';
 import { Recognition } from './recognition.js';
-import { isStateRequest, OTHER_DATA, RedisOperator, runStateRequest, type StateRequest } from './redis-state.js';
+import {
+  isStateRequest,
+  OTHER_DATA,
+  RedisOperator,
+  runStateRequest,
+  type ServerOperator,
+  type StateRequest,
+} from './redis-state.js';
 import type { RedisClient, RedisMasterContext } from './redis-client.interface.js';
 import type { RestartGuard } from './guard/restart-guard.js';
 import { type PendingRequest, RequestQueue } from './request-queue.js';
@@ -86,7 +92,7 @@ export class RedisMaster implements Master, GuardedServer {
   private readonly connection: Connection;
   private readonly guard: RestartGuard | undefined;
   private readonly data: DataRecord | undefined;
-  private readonly counters: string;
+  private readonly keyspace: Keyspace;
   private readonly encoder: RequestEncoder;
   private readonly queue: RequestQueue;
   private listener: (() => void) | undefined;
@@ -114,7 +120,7 @@ export class RedisMaster implements Master, GuardedServer {
       isAlone: context.isAlone ?? false,
       send: (asked) => this.send(asked),
     });
-    this.counters = new Keyspace(context.settings.keyPrefix).counters;
+    this.keyspace = new Keyspace(context.settings.keyPrefix);
     this.guard = context.guard;
     this.data = context.guard?.add(this);
     this.permissions = new MissingPermissions({
@@ -329,10 +335,10 @@ export class RedisMaster implements Master, GuardedServer {
     }
   }
 
-  get operator(): OperatorMaster {
+  get operator(): ServerOperator {
     return new RedisOperator({
       problem: () => this.problem(),
-      evaluate: (script, keys, args) => this.evaluate(script, keys, args),
+      call: (command, args) => this.client.call(command, args),
       failure: (error, tokens) => this.failureWithout(error, tokens),
     });
   }
@@ -396,7 +402,7 @@ export class RedisMaster implements Master, GuardedServer {
 
   private sendState(request: StateRequest, asked: PendingRequest): void {
     const server = {
-      marker: this.guard?.markerName ?? '',
+      marker: this.guard || this.context.readsMarkers ? this.keyspace.marker : '',
       run: this.recognition.lastReport?.run ?? '',
       replid: this.data?.replid ?? '',
     };
@@ -421,7 +427,8 @@ export class RedisMaster implements Master, GuardedServer {
 
   // `notKnown`: the server does not know the script, or not the marker any more.
   private run(asked: readonly PendingRequest[], command: 'evalsha' | 'eval', notKnown: NotKnown): void {
-    const { counters, data, guard } = this;
+    const { data, guard } = this;
+    const { counters } = this.keyspace;
     const { script } = this.recognition;
     const requests = asked.map(({ request }) => request);
     const parts = this.encoder.encode(requests, this.notifications?.isListening ?? false);

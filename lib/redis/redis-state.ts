@@ -12,14 +12,33 @@ import { HELD } from './replies.js';
 import { STATE } from './scripts/state.lua.js';
 import { FOREIGN_ENTRY, FREE, NOT_THE_HOLDER, OUTBID, UNMARKED } from './scripts/statuses.js';
 
+// Keys that a server scans before it serves other clients.
+const SCANNED_AT_ONCE = 500;
+
+export interface Scan {
+  // Begins with the prefix.
+  readonly match: string;
+  readonly type?: string | undefined;
+  // Bounds the time for each answer.
+  readonly limit: <T>(answer: Promise<T>) => Promise<T | MasterReply>;
+  // SCAN may return a name twice, and one that has expired meanwhile. A reply ends the scan.
+  readonly take: (names: readonly string[]) => Promise<MasterReply | undefined>;
+}
+
+// What only a server can do.
+export interface ServerOperator extends OperatorMaster {
+  // Resolves with a reply if there may be more names.
+  scan(scan: Scan): Promise<MasterReply | undefined>;
+}
+
 interface OperatorConnection {
   problem(): MasterReply | undefined;
-  evaluate(script: string, keys: readonly string[], args: readonly string[]): Promise<unknown>;
+  call(command: string, args: (string | number)[]): Promise<unknown>;
   // The answer contains none of these tokens.
   failure(error: unknown, tokens: readonly string[]): MasterReply;
 }
 
-export class RedisOperator implements OperatorMaster {
+export class RedisOperator implements ServerOperator {
   constructor(private readonly connection: OperatorConnection) {}
 
   async read(key: string): Promise<KeyValue | MasterReply | null> {
@@ -40,20 +59,36 @@ export class RedisOperator implements OperatorMaster {
     return 'kind' in reply ? reply : Number(reply.value);
   }
 
-  private async run(
-    script: string,
-    keys: readonly string[],
-    args: readonly string[],
-  ): Promise<{ readonly value: unknown } | MasterReply> {
+  async scan({ match, type, limit, take }: Scan): Promise<MasterReply | undefined> {
+    const filter = ['MATCH', match, 'COUNT', SCANNED_AT_ONCE, ...(type === undefined ? [] : ['TYPE', type])];
+    let cursor = '0';
+    do {
+      const page = await limit(this.call('scan', [cursor, ...filter]));
+      if ('kind' in page) return page;
+      const [next, names] = page.value as [string, string[]];
+      const end = await take(names);
+      if (end) return end;
+      cursor = next;
+    } while (cursor !== '0');
+    return undefined;
+  }
+
+  private run(script: string, keys: readonly string[], args: readonly string[]): Promise<Reply> {
+    return this.call('eval', [script, keys.length, ...keys, ...args], args);
+  }
+
+  private async call(command: string, args: (string | number)[], tokens: readonly string[] = []): Promise<Reply> {
     const problem = this.connection.problem();
     if (problem) return problem;
     try {
-      return { value: await this.connection.evaluate(script, keys, args) };
+      return { value: await this.connection.call(command, args) };
     } catch (error) {
-      return this.connection.failure(error, args);
+      return this.connection.failure(error, tokens);
     }
   }
 }
+
+type Reply = { readonly value: unknown } | MasterReply;
 
 export type StateRequest = OpenStateRequest | WriteStateRequest | ReadStateRequest;
 

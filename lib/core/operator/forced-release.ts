@@ -1,9 +1,10 @@
 import { duration, showNames } from '../display.js';
 import type { Clock } from '../clock.js';
 import type { MasterReport } from '../errors.js';
-import { type MasterReply, NOT_ASKED, type OperatorMaster, TIMED_OUT } from '../master.interface.js';
+import { type Master, type MasterReply, NOT_ASKED, type OperatorMaster, TIMED_OUT } from '../master.interface.js';
 import { REVOKED } from '../holder.js';
-import { quorumOf } from '../acquire/quorum-call.js';
+import type { KeyNames } from '../keyspace.js';
+import { askAll, quorumOf } from '../acquire/quorum-call.js';
 
 export interface Target {
   readonly resource: string;
@@ -23,9 +24,10 @@ interface Revocable {
   readonly name: string;
   // `undefined` while the master leaves requests unanswered, or if it has no such actions.
   readonly operator: OperatorMaster | undefined;
+  problem?(): MasterReply | undefined;
 }
 
-interface Owned {
+export interface Owned {
   readonly master: string;
   // The token of the holder: a secret.
   readonly owner: string;
@@ -50,6 +52,12 @@ export interface ForcedRelease {
   readonly left: number;
 }
 
+export interface Release {
+  readonly outcome: ForcedRelease;
+  // Why the holder may still have the lock there.
+  readonly unreached: readonly MasterReport[];
+}
+
 export interface OperatorContext {
   readonly masters: readonly Revocable[];
   readonly key: string;
@@ -62,8 +70,9 @@ export async function findOwners(context: OperatorContext): Promise<Owners> {
   const kept: Owned[] = [];
   const unasked: MasterReport[] = [];
   await Promise.all(
-    context.masters.map(async ({ name: master, operator }) => {
-      const answer = operator ? await inTime(operator.read(context.key), context) : NOT_ASKED;
+    context.masters.map(async (one) => {
+      const { name: master, operator } = one;
+      const answer = operator ? await inTime(operator.read(context.key), context) : (one.problem?.() ?? NOT_ASKED);
       if (answer === null) return;
       if ('kind' in answer) unasked.push({ master, answer });
       else if (!answer.value.startsWith(RESERVED)) {
@@ -77,26 +86,47 @@ export async function findOwners(context: OperatorContext): Promise<Owners> {
 
 // The lock of a later holder is left alone, unless it has taken over within the process of the one that was found.
 // Protocol 7.5
-export async function revokeOwners(
-  { held, revoked, unasked }: Owners,
-  context: OperatorContext,
-): Promise<ForcedRelease> {
+export function revokeOwners(owners: Owners, context: OperatorContext): Promise<Release> {
   const { masters, key } = context;
-  const takings = await Promise.all(
-    held.map(async ({ master, owner }) => {
-      const operator = masters.find(({ name }) => name === master)?.operator;
-      return { master, left: operator ? await inTime(operator.revoke(key, owner), context) : NOT_ASKED };
-    }),
-  );
+  return takeAway(owners, masters.length, async ({ master, owner }) => {
+    const operator = masters.find(({ name }) => name === master)?.operator;
+    return operator ? inTime(operator.revoke(key, owner), context) : NOT_ASKED;
+  });
+}
+
+interface FreeContext extends Pick<OperatorContext, 'clock' | 'timeout'> {
+  readonly masters: readonly Pick<Master, 'name' | 'ask'>[];
+  readonly names: KeyNames;
+}
+
+// As the holder that was found would, so that the next waiter is notified.
+export function freeOwners(owners: Owners, { masters, names, ...round }: FreeContext): Promise<Release> {
+  const { keys, queues } = names;
+  return takeAway(owners, masters.length, async ({ master, owner: token, remaining }) => {
+    const request = { op: 'release', keys, queues, token, keepFor: 0, ttl: Math.max(0, remaining) } as const;
+    const [report] = await askAll({ ...round, masters: masters.filter(({ name }) => name === master), request });
+    return report?.answer?.kind === 'granted' ? 0 : (report?.answer ?? NOT_ASKED);
+  });
+}
+
+// `take` resolves with the milliseconds until the key expires, or with the reason why the holder may still have it.
+async function takeAway(
+  { held, revoked, unasked }: Owners,
+  masters: number,
+  take: (from: Owned) => Promise<number | MasterReply>,
+): Promise<Release> {
+  const takings = await Promise.all(held.map(async (one) => ({ master: one.master, left: await take(one) })));
   const taken = takings.filter(({ left }) => typeof left === 'number');
-  const unreached = [...unasked, ...takings.filter(({ left }) => typeof left !== 'number')];
-  return {
-    released: isTakenAway(taken.length + revoked.length, masters.length) || unreached.length === 0,
-    masters: masters.length,
+  const kept = takings.flatMap(({ master, left }) => (typeof left === 'number' ? [] : [{ master, answer: left }]));
+  const unreached = [...unasked, ...kept];
+  const outcome = {
+    released: isTakenAway(taken.length + revoked.length, masters) || unreached.length === 0,
+    masters,
     taken: taken.map(({ master }) => master),
     unreached: unreached.map(({ master }) => master),
     left: Math.max(0, ...taken.map(({ left }) => Number(left)), ...revoked.map(({ remaining }) => remaining)),
   };
+  return { outcome, unreached };
 }
 
 export function isRevoked({ held, revoked, unasked }: Owners, masters: number): boolean {

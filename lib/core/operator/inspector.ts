@@ -3,10 +3,11 @@ import type { LockHolder } from '../holder.js';
 import { askAll, quorumOf } from '../acquire/quorum-call.js';
 import {
   findOwners,
-  type ForcedRelease,
+  freeOwners,
   inTime,
   type OperatorContext,
   type Owners,
+  type Release,
   RESERVED,
   revokeOwners,
   type Target,
@@ -167,14 +168,18 @@ export class Inspector {
     return findOwners(this.operatorContext(target));
   }
 
-  revoke(target: Target, owners: Owners): Promise<ForcedRelease> {
+  // Its holder learns of it with its next extension, and its time passes first.
+  revoke(target: Target, owners: Owners): Promise<Release> {
     return revokeOwners(owners, this.operatorContext(target));
   }
 
-  private operatorContext({ resource, slot }: Target): OperatorContext {
-    const { keyspace, masters, clock, timeout } = this.context;
-    const key = slot === undefined ? keyspace.keyOf(resource) : keyspace.slotOf(resource, slot);
-    return { masters, key, clock, timeout };
+  free(target: Target, owners: Owners): Promise<Release> {
+    return freeOwners(owners, { ...this.context, names: this.context.keyspace.namesOfTarget(target) });
+  }
+
+  private operatorContext(target: Target): OperatorContext {
+    const [key = ''] = this.context.keyspace.namesOfTarget(target).keys;
+    return { ...this.context, key };
   }
 
   private async inspectSlots(resource: string, slots: readonly number[]): Promise<PermitInspection> {
@@ -182,11 +187,9 @@ export class Inspector {
     return summarizePermits(resource, await Promise.all(reports));
   }
 
-  private look({ resource, slot }: Target): Promise<readonly MasterReport[]> {
-    const { masters, keyspace, clock, timeout } = this.context;
-    const { keys, queues } =
-      slot === undefined ? keyspace.namesOf([resource]) : keyspace.namesOfSlots(resource, [slot]);
-    return askAll({ masters, request: { op: 'inspect', keys, queues }, clock, timeout });
+  private look(target: Target): Promise<readonly MasterReport[]> {
+    const { keys, queues } = this.context.keyspace.namesOfTarget(target);
+    return askAll({ ...this.context, request: { op: 'inspect', keys, queues } });
   }
 }
 

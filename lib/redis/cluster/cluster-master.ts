@@ -1,24 +1,22 @@
 import {
-  GRANTED,
   type KeyValue,
   type Master,
   type MasterIdentity,
   type MasterReply,
   type MasterRequest,
   type NotificationListener,
-  type OperatorMaster,
   type Quarantine,
   type ReplyCallback,
   type ShardStatus,
   type UnreachableReply,
 } from '../../core/master.interface.js';
-import { RedisOperator } from '../redis-state.js';
+import { RedisOperator, type Scan, type ServerOperator } from '../redis-state.js';
 import { ClusterNames } from './cluster-names.js';
 import { nameOf, Topology } from './topology.js';
 import type { Clock, Instant, Timer } from '../../core/clock.js';
 import type { KnownPrimary } from './cluster-map.js';
 import { PartitionGuard } from './partition-guard.js';
-import { PartitionCalls, PrimaryRefusals, SILENT, Turn } from './partition-calls.js';
+import { noOwnerOf, PartitionCalls, PrimaryRefusals, SILENT, Turn } from './partition-calls.js';
 import { MOST_QUESTIONS } from './views.js';
 import { RedlockConfigError } from '../../core/errors.js';
 import { placeholderClusterUrlOf } from '../doctor-command.js';
@@ -28,7 +26,7 @@ import type { ClusterNode } from './cluster-node.js';
 import type { ClusterSettings } from './cluster-source.js';
 import { isVote, type PartitionedRequest, type PartitionRequest, split, SplitRequest } from './split-request.js';
 
-class ClusterOperator implements OperatorMaster {
+class ClusterOperator implements ServerOperator {
   constructor(
     private readonly names: ClusterNames,
     private readonly topology: Topology,
@@ -55,18 +53,37 @@ class ClusterOperator implements OperatorMaster {
     return operator.revoke(stored, value);
   }
 
+  async scan({ match, take, ...scan }: Scan): Promise<MasterReply | undefined> {
+    const ends = [...this.topology.map.primaries.values()].map((primary) =>
+      this.of(primary).scan({
+        ...{ ...scan, match: this.names.patternOf(match) },
+        take: (found) => take(found.flatMap((stored) => this.names.nameOf(stored) ?? [])),
+      }),
+    );
+    return (await Promise.all(ends)).find((end) => end !== undefined);
+  }
+
   private at(key: string): { readonly operator: RedisOperator; readonly stored: string } {
     const partition = this.names.partitionOf(key);
-    const node = this.topology.ownerOf(partition);
-    const missing: MasterReply = { kind: 'unreachable', reason: 'its owner is not known', sent: false };
-    const operator = new RedisOperator({
-      problem: () => (node ? node.problem() : missing),
-      evaluate: (script, keys, args) =>
-        node ? node.call('eval', [script, keys.length, ...keys, ...args]) : Promise.resolve(GRANTED),
-      failure: (error, tokens) => node?.failure(error, tokens) ?? missing,
-    });
+    const { map } = this.topology;
+    const primary = map.primaries.get(map.claimOf(partition)?.owner ?? '');
+    const operator = primary ? this.of(primary) : operatorOn(undefined, noOwnerOf(partition));
     return { operator, stored: this.names.inPartition(partition, key) };
   }
+
+  private of(primary: KnownPrimary): RedisOperator {
+    const { announced, address, node } = this.topology.reach(primary);
+    const reason = `${nameOf(address ?? announced)}: ${this.topology.fault ?? 'not connected yet'}`;
+    return operatorOn(node, { kind: 'unreachable', reason, sent: false });
+  }
+}
+
+function operatorOn(node: ClusterNode | undefined, missing: MasterReply): RedisOperator {
+  return new RedisOperator({
+    problem: () => (node ? node.problem() : missing),
+    call: (command, args) => (node ? node.call(command, args) : Promise.resolve()),
+    failure: (error, tokens) => node?.failure(error, tokens) ?? missing,
+  });
 }
 
 interface KnownCluster {
@@ -182,6 +199,7 @@ export class ClusterMaster implements Master {
     this.calls = new PartitionCalls({
       ...{ clock, names, topology, guard: this.guard, masterTimeout: settings.masterTimeout },
       needsView: !this.isTimed,
+      readsSeals: guard !== undefined || context.readsMarkers === true,
     });
   }
 
@@ -360,7 +378,7 @@ export class ClusterMaster implements Master {
     for (const node of this.topology.all) node.listen(waiter, this.listening?.listener);
   }
 
-  get operator(): OperatorMaster {
+  get operator(): ServerOperator {
     return new ClusterOperator(this.names, this.topology);
   }
 

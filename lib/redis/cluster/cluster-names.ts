@@ -1,4 +1,5 @@
 import { BARRIER, Keyspace, NUL } from '../../core/keyspace.js';
+import { literally } from '../permissions.js';
 import { partitionOf, TAGS } from './cluster-map.js';
 
 const RESERVED = new RegExp(`^${NUL}(?:key:|queue:|state:|permits:|permit:\\d+:)`);
@@ -28,6 +29,18 @@ export class ClusterNames {
   withoutTag(stored: string): string {
     const { length } = this.keyPrefix;
     return this.keyPrefix + stored.slice(stored.indexOf('}', length) + 1);
+  }
+
+  // `undefined` for a key of another program.
+  nameOf(stored: string): string | undefined {
+    const name = this.withoutTag(stored);
+    return this.inPartition(this.partitionOf(name), name) === stored ? name : undefined;
+  }
+
+  // Of SCAN, for all partitions.
+  patternOf(match: string): string {
+    const { length } = literally(this.keyPrefix);
+    return `${match.slice(0, length)}{*}${match.slice(length)}`;
   }
 
   queueOf(partition: number, stored: string): string {

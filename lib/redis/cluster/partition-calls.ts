@@ -128,6 +128,7 @@ interface PartitionCallsContext {
   readonly names: ClusterNames;
   readonly topology: Topology;
   readonly guard: PartitionGuard | undefined;
+  readonly readsSeals: boolean;
   readonly needsView: boolean;
   readonly masterTimeout: number;
 }
@@ -351,9 +352,9 @@ export class PartitionCalls {
 
   private sendState(batch: Batch, request: StateRequest, asked: PendingRequest): void {
     const { node, partition } = batch;
-    const { names, guard, topology } = this.context;
+    const { names, guard, readsSeals, topology } = this.context;
     const state = guard?.states[partition];
-    const marker = guard ? names.sealOf(partition) : '';
+    const marker = readsSeals ? names.sealOf(partition) : '';
     const { run = '', replid = '' } = node.identity ?? {};
     let meant = request;
     if (state && request.op !== 'read-state') {
@@ -397,6 +398,6 @@ export class PartitionCalls {
   }
 }
 
-function noOwnerOf(partition: number): MasterReply {
+export function noOwnerOf(partition: number): MasterReply {
   return { kind: 'unreachable', reason: `no primary is known for slot ${partition * 64}`, sent: false };
 }
