@@ -6,15 +6,15 @@ import {
   problemFrom,
   problemWith,
 } from '../redis/connection-problem.js';
+import { secretsOf } from '../redis/connection.js';
 import type { NamedClient } from '../redis/master-source.js';
 import type { RedisClient } from '../redis/redis-client.interface.js';
 import { isReply, redactedMessageOf, refusalFrom } from '../redis/replies.js';
 import { type SentinelGroup, sentinelGroup } from '../redis/sentinel/sentinel-group.js';
 import { SystemClock } from '../runtime/system-clock.js';
 import type { ClusterSettings } from '../redis/cluster/cluster-source.js';
-import type { NodeAddress } from '../redis/urls.js';
+import { nameOf, type NodeAddress } from '../redis/urls.js';
 import { type NodeView, parseNodes, viewFromSlots } from '../redis/cluster/cluster-map.js';
-import { nameOf } from '../redis/cluster/topology.js';
 
 export type Outcome = { readonly value: unknown } | Failure;
 
@@ -53,8 +53,16 @@ export class Contact {
       ...{ enableReadyCheck: false, retryStrategy: null },
       ...(this.group && { Connector: this.group.connections.connector }),
     });
-    const { password, sentinelPassword } = options;
-    this.secrets = [password, sentinelPassword].flatMap((secret) => (secret ? [secret] : []));
+    this.secrets = secretsOf(options);
+  }
+
+  async use<T>(action: () => Promise<T>, failed: (failure: Failure) => T): Promise<T> {
+    try {
+      const failure = await this.open();
+      return failure ? failed(failure) : await action();
+    } finally {
+      this.close();
+    }
   }
 
   async open(): Promise<Failure | undefined> {
@@ -128,61 +136,49 @@ export class Contact {
   }
 }
 
-export interface ClusterNodes {
-  readonly view: NodeView;
-  // The text of CLUSTER NODES, or the list of CLUSTER SLOTS: it has the replicas, too.
-  readonly answer: unknown;
-  // A node that announces no host is reached by that of the node that was asked.
-  readonly asked: NodeAddress;
-}
-
-export function contactTo(cluster: ClusterSettings, address: NodeAddress, timeout: number): Contact {
-  return new Contact({ name: nameOf(address), client: cluster.clientFor(address) }, timeout);
-}
-
-export function reachable(
-  cluster: ClusterSettings,
-  { asked }: ClusterNodes,
-  { host, port }: NodeAddress,
-): NodeAddress | Failure {
-  try {
-    return cluster.translate({ host: host === '' ? asked.host : host, port });
-  } catch (error) {
-    return { code: 'UNREACHABLE', reason: error instanceof Error ? error.message : String(error), isPermanent: true };
-  }
+// What the newest view of a cluster says.
+export interface ClusterNodes extends NodeView {
+  readonly contactAt: (announced: NodeAddress) => Contact | Failure;
 }
 
 export async function findNodes(cluster: ClusterSettings, timeout: number): Promise<ClusterNodes | Failure> {
   const answers = await Promise.all(cluster.seeds.map((seed) => askNode(cluster, seed, timeout)));
-  const known = answers.filter((answer): answer is ClusterNodes => !('code' in answer));
-  const [newest] = known.sort((one, other) => newestEpoch(other.view) - newestEpoch(one.view));
+  const known = answers.flatMap((answer) => ('code' in answer ? [] : [answer]));
+  const [newest] = known.sort((one, other) => newestEpoch(other) - newestEpoch(one));
   if (newest) return newest;
-  const failures = answers.filter((answer): answer is Failure => 'code' in answer);
+  const failures = answers.flatMap((answer) => ('code' in answer ? [answer] : []));
   // Waiting can help as long as it can help one of the nodes.
   return failures.find(({ isPermanent }) => !isPermanent) ?? failures[0] ?? NO_NODE;
 }
 
 const NO_NODE: Failure = Object.freeze({ code: 'UNREACHABLE', reason: 'it has no nodes' });
 
-async function askNode(cluster: ClusterSettings, seed: NodeAddress, timeout: number): Promise<ClusterNodes | Failure> {
+function askNode(cluster: ClusterSettings, seed: NodeAddress, timeout: number): Promise<ClusterNodes | Failure> {
   const contact = contactTo(cluster, seed, timeout);
-  try {
-    const failure = await contact.open();
-    if (failure) return named(contact, failure);
+  const named = (failure: Failure): Failure => ({ ...failure, reason: `${contact.name}: ${failure.reason}` });
+  return contact.use<ClusterNodes | Failure>(async () => {
     const asksSlots = cluster.nodeTimeout !== undefined;
-    const outcome: Outcome = await contact.call('CLUSTER', asksSlots ? 'SLOTS' : 'NODES');
-    if (isFailure(outcome)) return named(contact, outcome);
-    const { value: answer } = outcome;
-    const view = asksSlots ? viewFromSlots(answer) : parseNodes(String(answer));
-    if (view.primaries.length === 0) return named(contact, { code: 'UNREACHABLE', reason: 'it knows no primary' });
-    return { view, answer, asked: seed };
-  } finally {
-    contact.close();
-  }
+    const outcome = await contact.call('CLUSTER', asksSlots ? 'SLOTS' : 'NODES');
+    if (isFailure(outcome)) return named(outcome);
+    const view = asksSlots ? viewFromSlots(outcome.value) : parseNodes(String(outcome.value));
+    if (view.primaries.length === 0) return named({ code: 'UNREACHABLE', reason: 'it knows no primary' });
+    return {
+      ...view,
+      contactAt({ host, port }) {
+        try {
+          // A node that announces no host is reached by that of the node that was asked.
+          return contactTo(cluster, cluster.translate({ host: host === '' ? seed.host : host, port }), timeout);
+        } catch (error) {
+          const reason = error instanceof Error ? error.message : String(error);
+          return { code: 'UNREACHABLE', reason, isPermanent: true };
+        }
+      },
+    };
+  }, named);
 }
 
-function named({ name }: Contact, failure: Failure): Failure {
-  return { ...failure, reason: `${name}: ${failure.reason}` };
+function contactTo(cluster: ClusterSettings, address: NodeAddress, timeout: number): Contact {
+  return new Contact({ name: nameOf(address), client: cluster.clientFor(address) }, timeout);
 }
 
 function newestEpoch({ primaries }: NodeView): number {

@@ -3,22 +3,14 @@ import { SystemRandom } from '../runtime/system-random.js';
 import type { Settings } from '../core/settings/settings.js';
 import { faultOf, parseInfo, parseServerIdentity, type ServerIdentity } from '../redis/replies.js';
 import { REPORT } from '../redis/scripts/report.lua.js';
-import {
-  type ClusterNodes,
-  type Contact,
-  contactTo,
-  type Failure,
-  findNodes,
-  isFailure,
-  reachable,
-} from './contact.js';
+import { type ClusterNodes, type Contact, type Failure, findNodes, isFailure } from './contact.js';
 import { type MissingPermission, missingPermissions } from './permissions.js';
 import { ClusterNames } from '../redis/cluster/cluster-names.js';
 import { faultOfNode } from '../redis/cluster/cluster-node.js';
 import type { ClusterSettings } from '../redis/cluster/cluster-source.js';
-import { addressIn, type KnownPrimary } from '../redis/cluster/cluster-map.js';
+import { type KnownPrimary, SLOTS } from '../redis/cluster/cluster-map.js';
 import { reasonForSeal, SEAL_FIELDS, sealFrom } from '../redis/cluster/partition-guard.js';
-import { nameOf } from '../redis/cluster/topology.js';
+import { nameOf, type NodeAddress } from '../redis/urls.js';
 
 // How far a server's clock is ahead of the local clock, in milliseconds.
 export interface ClockOffset {
@@ -95,13 +87,11 @@ const ROUND_TRIPS = 9;
 // In milliseconds.
 const TRIAL_LIFE = 1_000;
 
-export async function examine(contact: Contact, settings: Settings): Promise<Examination> {
-  try {
-    const unreachable = await contact.open();
-    return unreachable ? nothingKnown(contact.name, unreachable) : await examineServer(contact, settings);
-  } finally {
-    contact.close();
-  }
+export function examine(contact: Contact, settings: Settings): Promise<Examination> {
+  return contact.use(
+    () => examineServer(contact, settings),
+    (failure) => nothingKnown(contact.name, failure),
+  );
 }
 
 interface NodeRules {
@@ -152,8 +142,11 @@ async function measure(contact: Contact): Promise<Pick<Examination, 'clock' | 'l
 
 async function askReport(contact: Contact, marker: readonly string[]): Promise<ServerIdentity | undefined> {
   const outcome = await contact.call('EVAL', REPORT, marker.length, ...marker);
-  if (!isFailure(outcome)) return parseServerIdentity(outcome.value);
-  // A user without the permission for scripts may still have the one for INFO.
+  return isFailure(outcome) ? askInfo(contact) : parseServerIdentity(outcome.value);
+}
+
+// For a user without the permission for scripts, and for a node of a cluster that may refuse the marker's key.
+export async function askInfo(contact: Contact): Promise<ServerIdentity | undefined> {
   const info = await contact.call('INFO');
   return isFailure(info) ? undefined : parseInfo(String(info.value), Date.now());
 }
@@ -188,8 +181,6 @@ async function tryLock(contact: Contact, name: string): Promise<Failure | undefi
     ? outcome
     : undefined;
 }
-
-const SLOTS = 16_384;
 
 export interface ClusterExamination {
   // Of all nodes: clusters with a common one are one cluster.
@@ -228,62 +219,55 @@ export async function examineCluster(
 ): Promise<Examination> {
   const nodes = await findNodes(cluster, timeout);
   if ('code' in nodes) return nothingKnown(cluster.name, nodes);
-  const replicas = replicasIn(nodes.answer);
-  const examine = (primary: KnownPrimary): Promise<Examination> => {
-    const count = replicas.filter((replica) => replica.primary === primary.owner).length;
-    return examineShard(primary, { cluster, nodes, settings, timeout, replicas: count });
-  };
-  const shards = await Promise.all(nodes.view.primaries.map(examine));
-  const tried = await Promise.all(replicas.map((replica) => tryReplica(replica, cluster, nodes, timeout)));
-  const served = nodes.view.primaries.flatMap(({ ranges }) => ranges).map(([first, last]) => last - first + 1);
+  const { ids, primaries, replicas } = nodes;
+  const { nodeTimeout } = cluster;
+  const subcommands = nodeTimeout === undefined ? ['NODES', 'MYID', 'INFO'] : ['SLOTS', 'MYID'];
+  const shards = await Promise.all(primaries.map((one) => examineShard(one, { nodes, settings, subcommands })));
+  const tried = await Promise.all(replicas.map((replica) => tryReplica(replica, nodes)));
+  const served = primaries.flatMap(({ ranges }) => ranges).map(([first, last]) => last - first + 1);
   return {
     ...nothingKnown(cluster.name),
     cluster: {
-      ids: nodes.view.ids,
+      ids,
       shards: shards.sort((one, other) => (one.master < other.master ? -1 : 1)),
       unserved: SLOTS - served.reduce((sum, count) => sum + count, 0),
       unreachable: tried.flatMap((one) => one ?? []),
-      nodeTimeout: cluster.nodeTimeout,
+      nodeTimeout,
     },
   };
 }
 
 interface Surroundings {
-  readonly cluster: ClusterSettings;
   readonly nodes: ClusterNodes;
   readonly settings: Settings;
-  readonly timeout: number;
-  readonly replicas: number;
+  readonly subcommands: readonly string[];
 }
 
 async function examineShard(primary: KnownPrimary, surroundings: Surroundings): Promise<Examination> {
-  const { cluster, nodes, settings, timeout, replicas } = surroundings;
-  const served = nodes.view.claims.flatMap((claim, partition) => (claim?.owner === primary.owner ? [partition] : []));
-  const unknown: ShardFacts = {
+  const { nodes, settings, subcommands } = surroundings;
+  const served = nodes.claims.flatMap((claim, partition) => (claim?.owner === primary.owner ? [partition] : []));
+  const replicas = nodes.replicas.filter((replica) => replica.primary === primary.owner).length;
+  const shard: ShardFacts = {
     ...{ partitions: served.length, replicas, state: undefined, nodeTimeout: undefined, standing: undefined },
   };
-  const address = reachable(cluster, nodes, primary);
-  if ('code' in address) return { ...nothingKnown(nameOf(primary), address), shard: unknown };
-  const contact = contactTo(cluster, address, timeout);
-  try {
-    const unreachable = await contact.open();
-    if (unreachable) return { ...nothingKnown(contact.name, unreachable), shard: unknown };
-    const names = new ClusterNames(settings.keyPrefix);
-    const [partition = 0] = served;
-    const facts = await factsOn(contact);
-    let standing: ShardStanding | undefined;
-    const examined = await examineServer(contact, settings, {
-      stored: (name) => names.inPartition(partition, name),
-      faultOf: (report) => faultOfNode(report),
-      subcommands: cluster.nodeTimeout === undefined ? ['NODES', 'MYID', 'INFO'] : ['SLOTS', 'MYID'],
-      reported: async (report) => {
-        standing = await standingOn(contact, { names, served, primary, report });
-      },
-    });
-    return { ...examined, shard: { ...unknown, ...facts, standing } };
-  } finally {
-    contact.close();
-  }
+  const contact = nodes.contactAt(primary);
+  if ('code' in contact) return { ...nothingKnown(nameOf(primary), contact), shard };
+  return contact.use<Examination>(
+    async () => {
+      const names = new ClusterNames(settings.keyPrefix);
+      const [partition = 0] = served;
+      const facts = await factsOn(contact);
+      let standing: ShardStanding | undefined;
+      const examined = await examineServer(contact, settings, {
+        ...{ stored: (name) => names.inPartition(partition, name), faultOf: faultOfNode, subcommands },
+        reported: async (report) => {
+          standing = await standingOn(contact, { names, served, primary, report });
+        },
+      });
+      return { ...examined, shard: { ...shard, ...facts, standing } };
+    },
+    (failure) => ({ ...nothingKnown(contact.name, failure), shard }),
+  );
 }
 
 async function factsOn(contact: Contact): Promise<Pick<ShardFacts, 'state' | 'nodeTimeout'>> {
@@ -317,45 +301,14 @@ async function standingOn(
   return { isMet, wait: Math.max(0, (last?.from ?? 0) - report.time), reason: last?.reason ?? '' };
 }
 
-interface Replica {
-  readonly primary: string;
-  readonly host: string;
-  readonly port: number;
-}
-
-function replicasIn(answer: unknown): readonly Replica[] {
-  return typeof answer === 'string' ? replicasInNodes(answer) : replicasInSlots(answer);
-}
-
-function replicasInNodes(text: string): readonly Replica[] {
-  return text.split('\n').flatMap((line) => {
-    const [, address = '', flags = '', primary = '-'] = line.trim().split(' ');
-    const isKnown = flags.split(',').includes('slave') && !/handshake|noaddr/.test(flags);
-    return isKnown ? [{ primary, ...addressIn(address) }] : [];
-  });
-}
-
-function replicasInSlots(answer: unknown): readonly Replica[] {
-  const entries = answer as [number, number, ...[string | null, number, string][]][];
-  const found = entries.flatMap(([, , primary, ...others]) =>
-    others.map(([host, port, id]): [string, Replica] => [id, { primary: primary?.[2] ?? '', host: host ?? '', port }]),
-  );
-  return [...new Map(found).values()];
-}
-
 async function tryReplica(
-  replica: Replica,
-  cluster: ClusterSettings,
+  replica: NodeAddress,
   nodes: ClusterNodes,
-  timeout: number,
 ): Promise<{ readonly address: string; readonly failure: Failure } | undefined> {
-  const address = reachable(cluster, nodes, replica);
-  if ('code' in address) return { address: nameOf(replica), failure: address };
-  const contact = contactTo(cluster, address, timeout);
-  try {
-    const failure = await contact.open();
-    return failure && { address: contact.name, failure };
-  } finally {
-    contact.close();
-  }
+  const contact = nodes.contactAt(replica);
+  if ('code' in contact) return { address: nameOf(replica), failure: contact };
+  return contact.use(
+    () => Promise.resolve(undefined),
+    (failure) => ({ address: contact.name, failure }),
+  );
 }

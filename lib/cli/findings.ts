@@ -190,35 +190,36 @@ interface Surroundings {
   readonly masterTimeout: number | undefined;
 }
 
+function at(master: string | undefined, ...findings: readonly (Unplaced | undefined)[]): Finding[] {
+  return findings.flatMap((finding) => (finding ? [{ ...finding, master }] : []));
+}
+
 function onOne(one: Examination, { examined, masterTimeout }: Surroundings): Finding[] {
-  const at = (findings: (Unplaced | undefined)[]): Finding[] =>
-    findings.flatMap((finding) => (finding ? [{ ...finding, master: one.master }] : []));
-  if (one.unreachable) return at([onContact(one.unreachable)]);
+  const { master, unreachable } = one;
+  if (unreachable) return at(master, onContact(unreachable));
   const twin = twinOf(one, examined);
   if (twin) {
     const kind = one.cluster ? 'cluster' : 'server';
     const what = `it is the same ${kind} as ${twin.master}: one ${kind} has one vote`;
-    return at([problem(what, `give the address of another, independent ${kind} in place of one of the two`)]);
+    return at(master, problem(what, `give the address of another, independent ${kind} in place of one of the two`));
   }
   const { cluster } = one;
   if (cluster) {
-    const onShards = cluster.shards.flatMap((shard) => {
-      const findings = onShard(shard, cluster).map((finding) => ({ ...finding, master: shard.master }));
-      return [...onServer(shard, { examined, masterTimeout }), ...findings];
-    });
-    return [...at(onCluster(cluster)), ...onShards];
+    const onShards = cluster.shards.flatMap((shard) => [
+      ...onServer(shard, { examined, masterTimeout }),
+      ...at(shard.master, ...onShard(shard, cluster)),
+    ]);
+    return [...at(master, ...onCluster(cluster)), ...onShards];
   }
   return onServer(one, { examined, masterTimeout });
 }
 
 function onServer(one: Examination, { examined, masterTimeout }: Surroundings): Finding[] {
-  const at = (findings: (Unplaced | undefined)[]): Finding[] =>
-    findings.flatMap((finding) => (finding ? [{ ...finding, master: one.master }] : []));
-  if (one.unreachable) return at([onContact(one.unreachable)]);
-  if (one.fault !== undefined) return at([problem(one.fault, adviceOnFault(one))]);
-  return at([onRefusal(one), onEviction(one), onPermissions(one), onDisk(one)]).concat(
-    at([onClock(one, examined), onLatency(one, masterTimeout)]),
-  );
+  const { master, unreachable, fault } = one;
+  if (unreachable) return at(master, onContact(unreachable));
+  if (fault !== undefined) return at(master, problem(fault, adviceOnFault(one)));
+  const onData = [onRefusal(one), onEviction(one), onPermissions(one), onDisk(one)];
+  return at(master, ...onData, onClock(one, examined), onLatency(one, masterTimeout));
 }
 
 function onContact({ reason, advice, isPermanent }: Failure): Unplaced {
@@ -375,15 +376,12 @@ function adviceOnShortage(examined: readonly Examination[], locksIn: number | nu
 
 function onAll(examined: readonly Examination[]): Finding[] {
   const { length } = examined;
-  const about = (finding: Unplaced): Finding => ({ ...finding, master: undefined });
-  const findings: Finding[] = onOwnClock(examined).map(about);
+  const findings = onOwnClock(examined);
   if (length === 1) {
-    findings.push(
-      about(note('one master is a single point of failure', 'use three or five that do not fail together')),
-    );
+    findings.push(note('one master is a single point of failure', 'use three or five that do not fail together'));
   } else if (length % 2 === 0) {
     const what = `${length} masters survive no more failures than ${length - 1}`;
-    findings.push(about(note(what, `use ${length + 1}, or ${length - 1}`)));
+    findings.push(note(what, `use ${length + 1}, or ${length - 1}`));
   }
   if (
     length < GUARDED_FROM &&
@@ -394,9 +392,9 @@ function onAll(examined: readonly Examination[]): Finding[] {
     const advice = examined.some(({ cluster }) => cluster)
       ? 'restartGuard: true, or fencing tokens: a failover of a cluster may lose locks, whatever is kept on disk'
       : 'appendonly yes with appendfsync always, or delay restarts by maxTtl';
-    findings.push(about(note(what, advice)));
+    findings.push(note(what, advice));
   }
-  return findings;
+  return at(undefined, ...findings);
 }
 
 // A fencing token starts at the clock of the process that draws it.

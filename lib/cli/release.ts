@@ -11,8 +11,7 @@ import { Keyspace } from '../core/keyspace.js';
 import { describeReply, type MasterReport } from '../core/errors.js';
 import { quorumOf } from '../core/acquire/quorum-call.js';
 import { resolveResources } from '../core/settings/resources.js';
-import { operator } from './audit.js';
-import { type Context, inSession, type Session, UsageError } from './session.js';
+import { type Context, inSession, operator, type Session, UsageError } from './session.js';
 import { heldBy, prefixHint, sharedByWords, slotsWords, table } from './terminal.js';
 import { duration } from '../core/display.js';
 

@@ -1,3 +1,4 @@
+import { hostname, userInfo } from 'node:os';
 import { readFileSync } from 'node:fs';
 import { parseDuration } from '../core/settings/duration.js';
 import { resolveSettings, type Settings } from '../core/settings/settings.js';
@@ -72,6 +73,23 @@ function linesOf(path: string): string[] {
   } catch (error) {
     const { code = 'unknown error' } = error as NodeJS.ErrnoException;
     throw new UsageError(`the file of --masters-file cannot be read: ${code}`);
+  }
+}
+
+// For the audit.
+export function operator(): string {
+  const { SUDO_USER } = process.env;
+  const name = userName();
+  const who = SUDO_USER !== undefined && SUDO_USER !== name ? `${SUDO_USER} as ${name}` : name;
+  return `${who}@${hostname()}`;
+}
+
+// A container may run under a user id that has no name.
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.() ?? 'unknown'}`;
   }
 }
 

@@ -9,9 +9,9 @@ import { MARK } from '../redis/scripts/mark.lua.js';
 import { announcementOf, markArguments, type MarkerChange } from '../redis/guard/marker.js';
 import { clusterSettings, isClusterSource } from '../redis/cluster/cluster-source.js';
 import { redisClient } from '../redis/master-source.js';
-import { operator, trustLine, type TrustRecord } from './audit.js';
 import { Contact, type Failure, isFailure, type Outcome } from './contact.js';
-import { type Context, UsageError } from './session.js';
+import { askInfo } from './examination.js';
+import { type Context, operator, UsageError } from './session.js';
 import { type MasterStanding, plain, standingOf, table } from './terminal.js';
 
 export interface TrustOptions {
@@ -97,20 +97,12 @@ async function trustOn(contact: Contact, others: readonly Contact[], { context, 
 
 async function read(contact: Contact, settings: Settings): Promise<Known | Failure> {
   const outcome = await contact.call('EVAL', REPORT, 1, new Keyspace(settings.keyPrefix).marker);
-  if (isFailure(outcome)) return (await readFault(contact)) ?? outcome;
-  return knownFrom(outcome.value);
+  if (!isFailure(outcome)) return knownFrom(parseServerIdentity(outcome.value));
+  const report = await askInfo(contact);
+  return report && faultOf(report) !== undefined ? knownFrom(report) : outcome;
 }
 
-// A node of a cluster may refuse the marker's key, and still reports what it is.
-async function readFault(contact: Contact): Promise<Known | undefined> {
-  const outcome = await contact.call('EVAL', REPORT, 0);
-  if (isFailure(outcome)) return undefined;
-  const known = knownFrom(outcome.value);
-  return faultOf(known.report) === undefined ? undefined : known;
-}
-
-function knownFrom(reply: unknown): Known {
-  const report = parseServerIdentity(reply);
+function knownFrom(report: ServerIdentity): Known {
   return { report, standing: standingOf(report) };
 }
 
@@ -162,6 +154,26 @@ function write(contact: Contact, known: Known, { settings, maxTtl }: Writing): P
   // The operator may have taken a while.
   const args = markArguments({ run, replid, marker, time: undefined }, change);
   return contact.call('EVAL', MARK, 1, new Keyspace(settings.keyPrefix).marker, ...args);
+}
+
+interface TrustRecord {
+  readonly at: string;
+  readonly by: string;
+  readonly master: string;
+  readonly trusted: boolean;
+  readonly reason: string;
+  // In milliseconds; `null` if its wait had not begun.
+  readonly left: number | null;
+  // A process that held a lock had objected to an early end.
+  readonly vetoed: boolean;
+  readonly run: string;
+}
+
+function trustLine({ at, by, master, trusted, reason, left, vetoed, run }: TrustRecord): string {
+  const verb = trusted ? 'trusted' : 'failed to trust';
+  const wait = left === null ? 'its wait had not begun' : `${duration(left)} of its wait left`;
+  const objection = vetoed ? ', against the veto of a holder' : '';
+  return `audit: ${at} ${showNames([by])} ${verb} ${showNames([master])} (run ${run || 'unknown'}, ${plain(reason)}, ${wait}${objection})`;
 }
 
 function recordOf(master: string, known: Known): TrustRecord {

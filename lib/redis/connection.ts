@@ -8,7 +8,7 @@ import {
   problemWith,
   reasonOf,
 } from './connection-problem.js';
-import type { RedisClient } from './redis-client.interface.js';
+import type { RedisClient, RedisClientOptions } from './redis-client.interface.js';
 import { isReply } from './replies.js';
 
 // Bounds of the delay between two attempts to connect, in milliseconds.
@@ -54,6 +54,10 @@ export const OWN_SETTINGS = Object.freeze({
   replyMapping: 'legacy' as const,
   showFriendlyErrorStack: false,
 });
+
+export function secretsOf({ password, sentinelPassword }: RedisClientOptions): readonly string[] {
+  return [password, sentinelPassword].flatMap((secret) => secret || []);
+}
 
 // Time limit for a socket to close, in milliseconds.
 const GONE_WITHIN = 1_000;
@@ -105,9 +109,8 @@ export class Connection {
     private readonly clock: Clock,
     private readonly user: ConnectionUser,
   ) {
-    const { password, sentinelPassword, tls } = client.options;
-    this.usesTls = Boolean(tls);
-    this.secrets = [password, sentinelPassword].flatMap((secret) => (secret ? [secret] : []));
+    this.usesTls = Boolean(client.options.tls);
+    this.secrets = secretsOf(client.options);
     client.on('connect', () => this.awaitReady());
     client.on('ready', () => this.becomeReady());
     client.on('error', (error) => this.fail(error));

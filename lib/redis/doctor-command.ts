@@ -1,6 +1,7 @@
 import type { Settings } from '../core/settings/settings.js';
 import type { ClusterSettings } from './cluster/cluster-source.js';
 import type { RedisClientOptions } from './redis-client.interface.js';
+import { nameOf } from './urls.js';
 
 // Strings that a shell takes as they are.
 const PLAIN = /^[\w.:/@%+=-]+$/;
@@ -9,7 +10,7 @@ export function placeholderUrlOf(options: RedisClientOptions): string {
   const { host = 'localhost', port = 6379, path, sentinels, tls, username, password, db } = options;
   if (sentinels && canBeUrl(options)) return sentinelUrlOf(options, sentinels);
   if (path) return path;
-  const address = sentinels ? 'PRIMARY:6379' : addressOf(host, port);
+  const address = sentinels ? 'PRIMARY:6379' : nameOf({ host, port });
   return `${tls ? 'rediss' : 'redis'}://${loginOf(username, password)}${address}${db ? `/${db}` : ''}`;
 }
 
@@ -22,7 +23,7 @@ function sentinelUrlOf(
   { name, sentinelTLS, username, password, db, sentinelUsername, sentinelPassword }: RedisClientOptions,
   sentinels: NonNullable<RedisClientOptions['sentinels']>,
 ): string {
-  const addresses = sentinels.map(({ host = 'localhost', port = 26_379 }) => addressOf(host, port));
+  const addresses = sentinels.map(({ host = 'localhost', port = 26_379 }) => nameOf({ host, port }));
   const query = new URLSearchParams({
     ...(db && { db: String(db) }),
     ...(sentinelUsername && { sentinelUsername: 'USER' }),
@@ -38,7 +39,7 @@ export function placeholderClusterUrlOf({ seeds, clientFor, nodeTimeout, usesTls
   // It is not connected: it only has the settings that apply to all nodes.
   const { username, password } = first ? clientFor(first).options : {};
   const scheme = usesTls ? 'rediss+cluster' : 'redis+cluster';
-  const addresses = seeds.map(({ host, port }) => addressOf(host, port)).join(',');
+  const addresses = seeds.map(({ host, port }) => nameOf({ host, port })).join(',');
   const query = nodeTimeout === undefined ? '' : `?clusterNodeTimeout=${nodeTimeout}`;
   return `${scheme}://${loginOf(username, password)}${addresses}${query}`;
 }
@@ -46,10 +47,6 @@ export function placeholderClusterUrlOf({ seeds, clientFor, nodeTimeout, usesTls
 function loginOf(username: string | null | undefined, password: string | null | undefined): string {
   const user = username && username !== 'default' ? 'USER' : '';
   return password ? `${user}:PASSWORD@` : '';
-}
-
-function addressOf(host: string, port: number): string {
-  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
 export function doctorCommand(urls: readonly string[], { keyPrefix, restartGuard }: Settings): string {

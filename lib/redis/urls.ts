@@ -110,9 +110,12 @@ export function checkEndpoint(option: string, host: unknown, port: unknown): Nod
   return { host, port };
 }
 
+export function nameOf({ host, port }: NodeAddress): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
 export function endpointOf({ host, port }: NodeAddress): string {
-  const lowerCased = host.toLowerCase();
-  return `${lowerCased.includes(':') ? `[${lowerCased}]` : lowerCased}:${port}`;
+  return nameOf({ host: host.toLowerCase(), port });
 }
 
 // Checks neither host nor port. `undefined` if the text has another form.

@@ -1,6 +1,6 @@
 // Names on the servers depend on it, so it never changes.
 export const PARTITIONS = 256;
-const SLOTS = 16_384;
+export const SLOTS = 16_384;
 // All names of a partition are in the first of its slots.
 const SLOTS_OF_PARTITION = SLOTS / PARTITIONS;
 
@@ -17,11 +17,19 @@ export interface KnownPrimary extends Claim {
   readonly ranges: readonly (readonly [first: number, last: number])[];
 }
 
+interface KnownReplica {
+  // The id of its primary.
+  readonly primary: string;
+  readonly host: string;
+  readonly port: number;
+}
+
 export interface NodeView {
   readonly self: string;
   readonly isReplica: boolean;
   readonly ids: readonly string[];
   readonly primaries: readonly KnownPrimary[];
+  readonly replicas: readonly KnownReplica[];
   // By partition; `undefined` where its slot has no owner.
   readonly claims: readonly (Claim | undefined)[];
   // Equal for views that agree on all owners and epochs.
@@ -43,14 +51,16 @@ export function parseNodes(text: string): NodeView {
     self: self?.[0] ?? '',
     isReplica: self?.[2]?.split(',').includes('slave') ?? false,
     ids: lines.map(([id = '']) => id),
+    replicas: lines.flatMap(replicaFrom),
     ...owned(primaries),
   };
 }
 
 export function viewFromSlots(reply: unknown): NodeView {
   const byId = new Map<string, { host: string; port: number; ranges: (readonly [number, number])[] }>();
-  for (const [first, last, primary] of reply as [number, number, [string | null, number, string]][]) {
-    const [host, port, id] = primary;
+  const replicas = new Map<string, KnownReplica>();
+  for (const [first, last, [host, port, id], ...others] of reply as [number, number, SlotNode, ...SlotNode[]][]) {
+    for (const [at, theirs, replica] of others) replicas.set(replica, { primary: id, host: at ?? '', port: theirs });
     const known = byId.get(id) ?? { host: host ?? '', port, ranges: [] };
     known.ranges.push([first, last]);
     byId.set(id, known);
@@ -59,8 +69,10 @@ export function viewFromSlots(reply: unknown): NodeView {
     .map(([owner, known]) => ({ owner, epoch: 0, ...known }))
     .sort((a, b) => (a.owner < b.owner ? -1 : 1));
   const ids = primaries.map(({ owner }) => owner);
-  return { self: '', isReplica: false, ids, ...owned(primaries) };
+  return { self: '', isReplica: false, ids, replicas: [...replicas.values()], ...owned(primaries) };
 }
+
+type SlotNode = [host: string | null, port: number, id: string];
 
 function owned(primaries: readonly KnownPrimary[]): Pick<NodeView, 'primaries' | 'claims' | 'signature'> {
   const claims = Array.from({ length: PARTITIONS }, (_, partition) => {
@@ -88,8 +100,13 @@ function primaryFrom([
   return [{ owner, epoch: Number(epoch), ...addressIn(address), ranges }];
 }
 
+function replicaFrom([, address = '', flags = '', primary = '']: readonly string[]): KnownReplica[] {
+  const isKnown = flags.split(',').includes('slave') && !/handshake|noaddr/.test(flags);
+  return isKnown ? [{ primary, ...addressIn(address) }] : [];
+}
+
 // `ip:port@bus,hostname` in a line of CLUSTER NODES.
-export function addressIn(field: string): { readonly host: string; readonly port: number } {
+function addressIn(field: string): { readonly host: string; readonly port: number } {
   const [, ip = '', port = '', hostname = ''] = /^(.*):(\d+)(?:@\d+)?(?:,([^,=]*)(?:,.*)?)?$/.exec(field) ?? [];
   return { host: hostname || ip, port: Number(port) };
 }

@@ -12,7 +12,8 @@ import {
 } from '../../core/master.interface.js';
 import { RedisOperator, type Scan, type ServerOperator } from '../redis-state.js';
 import { ClusterNames } from './cluster-names.js';
-import { nameOf, Topology } from './topology.js';
+import { Topology } from './topology.js';
+import { nameOf } from '../urls.js';
 import type { Clock, Instant, Timer } from '../../core/clock.js';
 import type { KnownPrimary } from './cluster-map.js';
 import { PartitionGuard } from './partition-guard.js';

@@ -7,7 +7,7 @@ import { isReply, millisecondsFrom, parseInfo, refusalFrom, type ServerIdentity 
 import { NotificationChannel } from '../notification-channel.js';
 import type { RedisClient } from '../redis-client.interface.js';
 import { boundScript, type Script } from '../scripts/bound-script.js';
-import type { NodeAddress } from '../urls.js';
+import { nameOf, type NodeAddress } from '../urls.js';
 import { type NodeView, parseNodes, viewFromSlots } from './cluster-map.js';
 
 const OLDEST = 7;
@@ -73,8 +73,7 @@ export class ClusterNode {
   }
 
   get name(): string {
-    const { host, port } = this.address;
-    return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+    return nameOf(this.address);
   }
 
   get isConnected(): boolean {

@@ -2,7 +2,7 @@ import type { Clock, Timer } from '../../core/clock.js';
 import { ClusterMap, type KnownPrimary, type NodeView } from './cluster-map.js';
 import { ClusterNode } from './cluster-node.js';
 import type { ClusterSettings } from './cluster-source.js';
-import type { NodeAddress } from '../urls.js';
+import { nameOf, type NodeAddress } from '../urls.js';
 import type { RedisMasterContext } from '../redis-client.interface.js';
 import { Views } from './views.js';
 
@@ -225,8 +225,4 @@ export class Topology {
       })
       .unref();
   }
-}
-
-export function nameOf({ host, port }: NodeAddress): string {
-  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

@@ -4,7 +4,7 @@ import { keyOf, Sentinel, SentinelViews } from './sentinel-views.js';
 import { Redis } from 'ioredis';
 import type { Clock } from '../../core/clock.js';
 import { type NodeAddress, translationBy } from '../urls.js';
-import { OWN_SETTINGS } from '../connection.js';
+import { OWN_SETTINGS, secretsOf } from '../connection.js';
 import type { RedisClient, RedisClientOptions } from '../redis-client.interface.js';
 
 // The message by which ioredis recognizes a connection that was closed on purpose.
@@ -97,7 +97,7 @@ export function sentinelGroup(option: string, settings: RedisClientOptions, cont
   const { sentinels, natMap, updateSentinels, enableTLSForSentinelMode, tls, disconnectTimeout, ...login } = settings;
   const name = settings.name ?? '';
   const translate = translationBy(`${option}.natMap`, natMap);
-  const secrets = [settings.password, settings.sentinelPassword].flatMap((secret) => (secret ? [secret] : []));
+  const secrets = secretsOf(settings);
   const families = new Map((sentinels ?? []).map(({ host, family }) => [host, family]));
   const open = (address: NodeAddress): RedisClient =>
     new Redis({
