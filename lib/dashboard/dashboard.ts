@@ -125,7 +125,7 @@ export class Dashboard implements OnModuleInit {
       const permit = inspection.state === 'free' ? permitIn(target.resource) : undefined;
       const other = permit && (await inspectTarget(locks, permit));
       if (permit && other && other.state !== 'free') return this.describe(locks, permit, other);
-      const permits = await locks.takenPermits(target.resource);
+      const permits = await locks.operator.takenPermits(target.resource);
       const view = await this.describe(locks, target, inspection);
       if (!permits || permits.slots.length === 0) return view;
       return { ...view, permits: { waiting: permits.waiting, slots: permits.slots.map(permitView) } };
@@ -134,7 +134,7 @@ export class Dashboard implements OnModuleInit {
 
   private async describe(locks: LockService, target: Target, inspected: LockInspection): Promise<InspectionView> {
     const { masters, holder, ...inspection } = inspected;
-    const owners = this.context.settings.actions ? await locks.owners(target) : undefined;
+    const owners = this.context.settings.actions ? await locks.operator.owners(target) : undefined;
     const ticket = owners && ticketOf(owners);
     return {
       ...inspection,
@@ -210,7 +210,7 @@ export class Dashboard implements OnModuleInit {
 }
 
 function inspectTarget(locks: LockService, { resource, slot }: Target): Promise<LockInspection> {
-  return slot === undefined ? locks.inspect(resource) : locks.inspectSlot(resource, slot);
+  return slot === undefined ? locks.inspect(resource) : locks.operator.inspect(resource, slot);
 }
 
 // A title such as `stripe #3`.

@@ -31,13 +31,14 @@ export class ReleaseAction {
     if (confirm !== (slot === undefined ? resource : `${resource} #${slot}`)) {
       throw new BadRequestException(this.refuse(watch, by, target, 'its name was not typed as confirmation'));
     }
-    const owners = await watch.locks.owners(target);
+    const { operator } = watch.locks;
+    const owners = await operator.owners(target);
     const found = ticketOf(owners);
     if (found !== ticket) {
       const reason = found === undefined ? 'it is not held any more' : 'another holder has it now';
       throw new ConflictException(this.refuse(watch, by, target, reason));
     }
-    const outcome = await watch.locks.revoke(target, owners);
+    const { outcome } = await operator.revoke(target, owners);
     const at = new Date().toISOString();
     const record: AuditRecord = { ...outcome, ...target, at, by, mode: 'revoked' };
     this.record(watch, auditLine(record));

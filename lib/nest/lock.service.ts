@@ -1,9 +1,8 @@
 import { type Duration, parseDuration } from '../core/settings/duration.js';
 import { LockNotAcquiredError, LockReentryError, RedlockConfigError } from '../core/errors.js';
-import type { ForcedRelease, Owners, Target } from '../core/operator/forced-release.js';
 import type { Lock } from '../core/lock.js';
 import { type LockObserver, ObserverHub, type OnHeld } from '../core/observer.js';
-import type { LockInspection, OwnLocks, PermitInspection, TakenPermits } from '../core/operator/inspector.js';
+import type { Inspector, LockInspection, OwnLocks, PermitInspection } from '../core/operator/inspector.js';
 import { checkOptionNames } from '../core/settings/option-names.js';
 import type { Redlock } from '../core/redlock.js';
 import { resolveResources } from '../core/settings/resources.js';
@@ -189,7 +188,7 @@ export class LockService {
    * @throws {RedlockConfigError} unless `resource` is a single resource
    */
   async inspect(resource: string): Promise<LockInspection> {
-    return this.redlock().inspector.inspect(singleResource(resource));
+    return this.operator.inspect(singleResource(resource));
   }
 
   /**
@@ -199,7 +198,7 @@ export class LockService {
    * @throws {RedlockConfigError} unless `resource` is a single resource, and for an invalid number
    */
   async inspectPermits(resource: string, permits: number): Promise<PermitInspection> {
-    return this.redlock().inspector.inspectPermits(singleResource(resource), resolvePermits('permits', permits));
+    return this.operator.inspectPermits(singleResource(resource), resolvePermits('permits', permits));
   }
 
   /**
@@ -211,7 +210,7 @@ export class LockService {
    * @throws {RedlockConfigError} unless `resource` is a single resource
    */
   async readState<T = unknown>(resource: string): Promise<StateSnapshot<T>> {
-    return (await this.redlock().inspector.readState(singleResource(resource))) as StateSnapshot<T>;
+    return (await this.operator.readState(singleResource(resource))) as StateSnapshot<T>;
   }
 
   /**
@@ -235,36 +234,11 @@ export class LockService {
   }
 
   /**
-   * Asks all masters whether one permit is held. Like {@link inspect}, it is advisory, and an outage is no error.
+   * What operators see of locks and permits, and their forced release. The tokens of holders are secrets.
    * @internal
    */
-  inspectSlot(resource: string, slot: number): Promise<LockInspection> {
-    return this.redlock().inspector.inspect(resource, slot);
-  }
-
-  /**
-   * Finds the permits of a resource that are held, without their number; `undefined` if too few masters answer.
-   * @internal
-   */
-  takenPermits(resource: string): Promise<TakenPermits | undefined> {
-    return this.redlock().inspector.takenPermits(resource);
-  }
-
-  /**
-   * Finds the holders of a lock or a permit on all masters. Their tokens are secrets.
-   * @internal
-   */
-  owners(target: Target): Promise<Owners> {
-    return this.redlock().inspector.owners(target);
-  }
-
-  /**
-   * Keeps the holders that were found from extending their lock. No other process gets it before the remaining time has
-   * passed.
-   * @internal
-   */
-  async revoke(target: Target, owners: Owners): Promise<ForcedRelease> {
-    return (await this.redlock().inspector.revoke(target, owners)).outcome;
+  get operator(): Inspector {
+    return this.redlock().inspector;
   }
 
   /**
