@@ -1,6 +1,4 @@
 import { parseDuration } from '../core/settings/duration.js';
-import { clusterSettings, isClusterSource } from '../redis/cluster/cluster-source.js';
-import { redisClient } from '../redis/master-source.js';
 import {
   type Examination,
   examine,
@@ -40,17 +38,14 @@ export interface DoctorOptions {
 }
 
 export async function doctor(
-  { sources, settings, timeout, json, terminal }: Context,
+  { endpoints, settings, timeout, json, terminal }: Context,
   { restartGuard = true, durable = false, masterTimeout: given }: DoctorOptions = {},
 ): Promise<number> {
   const masterTimeout = given === undefined ? undefined : parseDuration('--master-timeout', given, 1);
   const found = await Promise.all(
-    sources.map((source, index) => {
-      const option = `masters[${index}]`;
-      return isClusterSource(source)
-        ? examineCluster(clusterSettings(option, source), settings, timeout)
-        : examine(new Contact(redisClient(option, source), timeout), settings);
-    }),
+    endpoints.map((one) =>
+      'seeds' in one ? examineCluster(one, settings, timeout) : examine(new Contact(one, timeout), settings),
+    ),
   );
   const examined = found.map((one) => ({ ...one, isDurable: durable }));
   const guarded = restartGuard && isGuarded(examined);

@@ -2,8 +2,8 @@ import { hostname, userInfo } from 'node:os';
 import { readFileSync } from 'node:fs';
 import { parseDuration } from '../core/settings/duration.js';
 import { resolveSettings, type Settings } from '../core/settings/settings.js';
-import { clusterSettings, isClusterSource } from '../redis/cluster/cluster-source.js';
-import { redisClient, redisMasters, refuseTwins, type ServerMaster } from '../redis/master-source.js';
+import { type ClusterSettings, clusterSettings, isClusterSource } from '../redis/cluster/cluster-source.js';
+import { type NamedClient, redisClient, redisMasters, refuseTwins, type ServerMaster } from '../redis/master-source.js';
 import { addressesIn } from '../redis/urls.js';
 import { defaultInstance } from '../runtime/instance.js';
 import type { Terminal } from './terminal.js';
@@ -30,6 +30,7 @@ export interface CommonOptions {
 export interface Context {
   // With credentials: never show them.
   readonly sources: readonly string[];
+  readonly endpoints: readonly (ClusterSettings | NamedClient)[];
   readonly settings: Settings;
   // For one answer, in milliseconds.
   readonly timeout: number;
@@ -42,11 +43,11 @@ export class UsageError extends Error {}
 export function contextOf(options: CommonOptions, terminal: Terminal): Context {
   const timeout = parseDuration('--timeout', options.timeout, 1, 60_000);
   const sources = sourcesOf(options);
-  const masters = sources.map((source, index) => {
+  const endpoints = sources.map((source, index) => {
     const option = `masters[${index}]`;
     return isClusterSource(source) ? clusterSettings(option, source) : redisClient(option, source);
   });
-  refuseTwins('masters', masters);
+  refuseTwins('masters', endpoints);
   // Without the restart guard, which would write a marker on each master.
   const settings = resolveSettings({
     ...{ ttl: Math.max(10_000, 4 * timeout), maxTtl: Math.max(30_000, 4 * timeout), masterTimeout: timeout },
@@ -56,7 +57,7 @@ export function contextOf(options: CommonOptions, terminal: Terminal): Context {
       ...(options.prefix !== undefined && { keyPrefix: options.prefix }),
     },
   });
-  return { sources, settings, timeout, json: options.json ?? false, terminal };
+  return { sources, endpoints, settings, timeout, json: options.json ?? false, terminal };
 }
 
 function sourcesOf({ master = [], mastersFile }: CommonOptions): readonly string[] {
@@ -95,50 +96,40 @@ function userName(): string {
 
 const CLOCK = new SystemClock();
 
-// Masters that an application would refuse do not count here, either.
-export class Session {
-  private constructor(
-    readonly redlock: Redlock,
-    readonly masters: readonly ServerMaster[],
-    readonly absent: readonly MasterReport[],
-    private readonly timeout: number,
-  ) {}
+export interface Session {
+  readonly redlock: Redlock;
+  // Masters that an application would refuse do not count here, either.
+  readonly masters: readonly ServerMaster[];
+  readonly absent: readonly MasterReport[];
+  // Bounds the time for one answer.
+  readonly limit: <T>(answer: Promise<T>) => Promise<T | MasterReply>;
+}
 
-  static async open({ sources, settings, timeout }: Context, readsMarkers: boolean): Promise<Session> {
-    const dependencies = { clock: CLOCK, random: new SystemRandom(), observer: {}, encoder: new RequestEncoder() };
-    const masters = redisMasters('masters', sources, { ...dependencies, settings, languageOf, readsMarkers });
-    const redlock = new Redlock(masters, settings, dependencies);
+export async function inSession<T>(
+  { sources, settings, timeout }: Context,
+  action: (session: Session) => Promise<T>,
+  { readsMarkers = false } = {},
+): Promise<T> {
+  const dependencies = { clock: CLOCK, random: new SystemRandom(), observer: {}, encoder: new RequestEncoder() };
+  const masters = redisMasters('masters', sources, { ...dependencies, settings, languageOf, readsMarkers });
+  const redlock = new Redlock(masters, settings, dependencies);
+  try {
     // Each answer reports what is wrong.
     await redlock.connect(timeout).catch((error: unknown) => {
       if (!(error instanceof QuorumUnavailableError || error instanceof RedlockConfigError)) throw error;
     });
     const { masters: states } = redlock.status();
-    const absent = states.flatMap(({ master, state, reason = 'not connected' }): MasterReport[] => {
-      const isPermanent = state === 'refused';
-      const answer = { kind: 'unreachable', reason, sent: false, ...(isPermanent && { isPermanent }) } as const;
-      return state === 'voting' ? [] : [{ master, answer }];
+    return await action({
+      redlock,
+      masters: masters.filter((_, index) => states[index]?.state === 'voting'),
+      absent: states.flatMap(({ master, state, reason = 'not connected' }): MasterReport[] => {
+        const isPermanent = state === 'refused';
+        const answer = { kind: 'unreachable', reason, sent: false, ...(isPermanent && { isPermanent }) } as const;
+        return state === 'voting' ? [] : [{ master, answer }];
+      }),
+      limit: (answer) => inTime(answer, { clock: CLOCK, timeout }),
     });
-    const present = masters.filter((_, index) => states[index]?.state === 'voting');
-    return new Session(redlock, present, absent, timeout);
-  }
-
-  readonly limit = <T>(answer: Promise<T>): Promise<T | MasterReply> =>
-    inTime(answer, { clock: CLOCK, timeout: this.timeout });
-
-  close(): Promise<void> {
-    return this.redlock.close();
-  }
-}
-
-export async function inSession<T>(
-  context: Context,
-  action: (session: Session) => Promise<T>,
-  { readsMarkers = false } = {},
-): Promise<T> {
-  const session = await Session.open(context, readsMarkers);
-  try {
-    return await action(session);
   } finally {
-    await session.close();
+    await redlock.close();
   }
 }

@@ -7,7 +7,7 @@ import { faultOf, parseServerIdentity, type ServerIdentity } from '../redis/repl
 import { REPORT } from '../redis/scripts/report.lua.js';
 import { MARK } from '../redis/scripts/mark.lua.js';
 import { announcementOf, markArguments, type MarkerChange } from '../redis/guard/marker.js';
-import { clusterSettings, isClusterSource } from '../redis/cluster/cluster-source.js';
+import { isClusterSource } from '../redis/cluster/cluster-source.js';
 import { redisClient } from '../redis/master-source.js';
 import { Contact, type Failure, isFailure, type Outcome } from './contact.js';
 import { askInfo } from './examination.js';
@@ -27,10 +27,9 @@ interface Known {
 }
 
 export async function trust(context: Context, name: string, { yes = false }: TrustOptions): Promise<number> {
-  const { sources, timeout } = context;
-  refuseCluster(name, sources);
-  const servers = sources.filter((source) => !isClusterSource(source));
-  const contacts = servers.map((source) => new Contact(redisClient('master', source), timeout));
+  const { endpoints, timeout } = context;
+  refuseCluster(name, context);
+  const contacts = endpoints.flatMap((one) => ('seeds' in one ? [] : [new Contact(one, timeout)]));
   const contact = named(name, contacts);
   const others = contacts.filter((other) => other !== contact);
   try {
@@ -41,9 +40,10 @@ export async function trust(context: Context, name: string, { yes = false }: Tru
 }
 
 // Each partition of a cluster waits on its own.
-function refuseCluster(name: string, sources: readonly string[]): void {
-  const clusters = sources.filter(isClusterSource).map((source) => clusterSettings('master', source).name);
-  const isCluster = isClusterSource(name) || clusters.includes(name) || clusters.length === sources.length;
+function refuseCluster(name: string, { endpoints }: Context): void {
+  const clusters = endpoints.filter((one) => 'seeds' in one);
+  const isNamed = isClusterSource(name) || clusters.some((cluster) => cluster.name === name);
+  const isCluster = isNamed || clusters.length === endpoints.length;
   if (isCluster) throw new UsageError('a cluster cannot be trusted: each of its partitions votes when its wait ends');
 }
 
