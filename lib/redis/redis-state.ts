@@ -34,6 +34,8 @@ export interface ServerOperator extends OperatorMaster {
 interface OperatorConnection {
   problem(): MasterReply | undefined;
   call(command: string, args: (string | number)[]): Promise<unknown>;
+  // Under which a key is stored; absent if that is its name.
+  readonly stored?: ((name: string) => string) | undefined;
   // The answer contains none of these tokens.
   failure(error: unknown, tokens: readonly string[]): MasterReply;
 }
@@ -73,8 +75,9 @@ export class RedisOperator implements ServerOperator {
     return undefined;
   }
 
-  private run(script: string, keys: readonly string[], args: readonly string[]): Promise<Reply> {
-    return this.call('eval', [script, keys.length, ...keys, ...args], args);
+  private run(script: string, names: readonly string[], args: readonly string[]): Promise<Reply> {
+    const { stored = (name: string) => name } = this.connection;
+    return this.call('eval', [script, names.length, ...names.map(stored), ...args], args);
   }
 
   private async call(command: string, args: (string | number)[], tokens: readonly string[] = []): Promise<Reply> {

@@ -42,7 +42,7 @@ export interface Owners {
   readonly unasked: readonly MasterReport[];
 }
 
-export interface ForcedRelease {
+interface ForcedRelease {
   // No process can hold or extend the lock any more.
   readonly released: boolean;
   readonly masters: number;
@@ -66,20 +66,19 @@ export interface OperatorContext {
   readonly timeout: number;
 }
 
-export async function findOwners(context: OperatorContext): Promise<Owners> {
+export async function findOwners({ masters, key, ...limit }: OperatorContext): Promise<Owners> {
+  const answers = await Promise.all(
+    masters.map(async (one) => (one.operator ? inTime(one.operator.read(key), limit) : (one.problem?.() ?? NOT_ASKED))),
+  );
   const kept: Owned[] = [];
   const unasked: MasterReport[] = [];
-  await Promise.all(
-    context.masters.map(async (one) => {
-      const { name: master, operator } = one;
-      const answer = operator ? await inTime(operator.read(context.key), context) : (one.problem?.() ?? NOT_ASKED);
-      if (answer === null) return;
-      if ('kind' in answer) unasked.push({ master, answer });
-      else if (!answer.value.startsWith(RESERVED)) {
-        kept.push({ master, owner: answer.value, remaining: answer.remaining });
-      }
-    }),
-  );
+  for (const [index, answer] of answers.entries()) {
+    const master = masters[index]?.name ?? '';
+    if (answer && 'kind' in answer) unasked.push({ master, answer });
+    else if (answer && !answer.value.startsWith(RESERVED)) {
+      kept.push({ master, owner: answer.value, remaining: answer.remaining });
+    }
+  }
   const isRevoked = ({ owner }: Owned): boolean => owner === REVOKED;
   return { held: kept.filter((one) => !isRevoked(one)), revoked: kept.filter(isRevoked), unasked };
 }

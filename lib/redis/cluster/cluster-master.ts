@@ -31,57 +31,57 @@ class ClusterOperator implements ServerOperator {
   constructor(
     private readonly names: ClusterNames,
     private readonly topology: Topology,
+    private readonly problem: () => MasterReply | undefined,
   ) {}
 
   read(key: string): Promise<KeyValue | MasterReply | null> {
-    const { operator, stored } = this.at(key);
-    return operator.read(stored);
+    return this.at(key).read(key);
   }
 
   async values(keys: readonly string[]): Promise<readonly (string | null)[] | MasterReply> {
-    const found = await Promise.all(
-      keys.map((key) => {
-        const { operator, stored } = this.at(key);
-        return operator.values([stored]);
-      }),
-    );
+    const found = await Promise.all(keys.map((key) => this.at(key).values([key])));
     const failure = found.find((one): one is MasterReply => 'kind' in one);
     return failure ?? found.flatMap((one) => ('kind' in one ? [] : one));
   }
 
   revoke(key: string, value: string): Promise<number | MasterReply> {
-    const { operator, stored } = this.at(key);
-    return operator.revoke(stored, value);
+    return this.at(key).revoke(key, value);
   }
 
   async scan({ match, take, ...scan }: Scan): Promise<MasterReply | undefined> {
-    const ends = [...this.topology.map.primaries.values()].map((primary) =>
-      this.of(primary).scan({
-        ...{ ...scan, match: this.names.patternOf(match) },
-        take: (found) => take(found.flatMap((stored) => this.names.nameOf(stored) ?? [])),
+    const { names, topology } = this;
+    const ends = [...topology.map.primaries.values()].map((primary) =>
+      this.on(primary).scan({
+        ...{ ...scan, match: names.patternOf(match) },
+        take: (found) => take(found.flatMap((stored) => names.nameOf(stored) ?? [])),
       }),
     );
     return (await Promise.all(ends)).find((end) => end !== undefined);
   }
 
-  private at(key: string): { readonly operator: RedisOperator; readonly stored: string } {
-    const partition = this.names.partitionOf(key);
-    const { map } = this.topology;
-    const primary = map.primaries.get(map.claimOf(partition)?.owner ?? '');
-    const operator = primary ? this.of(primary) : operatorOn(undefined, noOwnerOf(partition));
-    return { operator, stored: this.names.inPartition(partition, key) };
+  private at(key: string): RedisOperator {
+    const { names, topology } = this;
+    const partition = names.partitionOf(key);
+    const problem = this.problem();
+    const primary = problem ? undefined : topology.map.primaries.get(topology.map.claimOf(partition)?.owner ?? '');
+    if (!primary) return operatorOn(undefined, problem ?? noOwnerOf(partition));
+    return this.on(primary, (name) => names.inPartition(partition, name));
   }
 
-  private of(primary: KnownPrimary): RedisOperator {
+  private on(primary: KnownPrimary, stored?: (name: string) => string): RedisOperator {
     const { announced, address, node } = this.topology.reach(primary);
     const reason = `${nameOf(address ?? announced)}: ${this.topology.fault ?? 'not connected yet'}`;
-    return operatorOn(node, { kind: 'unreachable', reason, sent: false });
+    return operatorOn(node, { kind: 'unreachable', reason, sent: false }, stored);
   }
 }
 
-function operatorOn(node: ClusterNode | undefined, missing: MasterReply): RedisOperator {
+function operatorOn(
+  node: ClusterNode | undefined,
+  missing: MasterReply,
+  stored?: (name: string) => string,
+): RedisOperator {
   return new RedisOperator({
-    problem: () => (node ? node.problem() : missing),
+    ...{ stored, problem: () => (node ? node.problem() : missing) },
     call: (command, args) => (node ? node.call(command, args) : Promise.resolve()),
     failure: (error, tokens) => node?.failure(error, tokens) ?? missing,
   });
@@ -380,7 +380,7 @@ export class ClusterMaster implements Master {
   }
 
   get operator(): ServerOperator {
-    return new ClusterOperator(this.names, this.topology);
+    return new ClusterOperator(this.names, this.topology, () => this.problem());
   }
 
   close(): Promise<void> {

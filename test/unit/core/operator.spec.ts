@@ -1,5 +1,11 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { findOwners, type OperatorContext, RESERVED, revokeOwners } from '../../../lib/core/operator/forced-release.js';
+import {
+  findOwners,
+  freeOwners,
+  type OperatorContext,
+  RESERVED,
+  revokeOwners,
+} from '../../../lib/core/operator/forced-release.js';
 import { holderFrom, REVOKED, TokenSource } from '../../../lib/core/holder.js';
 import { Keyspace } from '../../../lib/core/keyspace.js';
 import type { MasterReply } from '../../../lib/core/master.interface.js';
@@ -180,6 +186,18 @@ describe('A forced release', () => {
     expect((await revokeOwners(owners, context)).outcome).toMatchObject({
       ...{ released: false, taken: ['a'], unreached: ['b', 'c'] },
     });
+  });
+
+  it('frees the lock at once for a holder that is gone, and says why not where it cannot', async () => {
+    const names = keyspace.namesOfTarget({ resource: 'job' });
+    const [key] = names.keys as [string];
+    await hold(key, 'mine');
+    const owners = await findOwners({ ...context, key });
+    masters[0]!.takeDown();
+    const { outcome, unreached } = await freeOwners(owners, { ...context, masters, names });
+    expect(outcome).toEqual({ released: true, masters: 3, taken: ['b', 'c'], unreached: ['a'], left: 0 });
+    expect(unreached).toMatchObject([{ master: 'a', answer: { kind: 'unreachable' } }]);
+    expect(await ask(masters[1]!, acquiring([key], 'yours'))).toMatchObject({ kind: 'granted' });
   });
 
   it('takes no key from a waiter for which it is reserved, and asks no master without this ability', async () => {
