@@ -32,54 +32,51 @@ describe('The source of a master', () => {
     [cluster, 'cluster of 127.0.0.1:1'],
     [new Redis(7000, 'six', { lazyConnect: true, password: 'secret' }), 'six:7000'],
     [new Redis5(7000, 'five', { lazyConnect: true, password: 'secret' }), 'five:7000'],
-  ])('gives %s the name %s', (source, name) => {
-    expect(masterFrom('masters[0]', source, contextOf()).name).toBe(name);
-  });
+  ])('gives %s the name %s', (source, name) => expect(masterFrom('masters[0]', source, contextOf()).name).toBe(name));
 
   it.each<[unknown, RegExp]>([
-    ['', /must be a redis:\/\/ or rediss:\/\/ URL/],
-    ['localhost', /must be a redis:\/\/ or rediss:\/\/ URL/],
-    ['localhost:6379', /must begin with redis:\/\/ or rediss:\/\//],
-    ['http://localhost', /must begin with redis:\/\/ or rediss:\/\//],
-    ['//localhost', /must be a redis:\/\/ or rediss:\/\/ URL/],
-    ['redis://', /must name a host|URL/],
-    ['redis:///3', /must name a host/],
-    ['redis://host:0', /port from 1 to 65535/],
-    ['redis://host:65536', /URL that can be parsed/],
-    ['redis://host/three', /number of a database/],
-    ['redis://host?family=5', /family/],
-    ['redis://host?enableOfflineQueue=true', /no parameter but db and family/],
-    ['redis://u:100%@host', /%25/],
-    ['redis://host#x', /%23/],
-    ['redis+sentinel://a:1', /must end with the name of the master .* not to be split at its commas/],
-    ['redis+sentinel://a:x/m', /must list sentinels as host:port, separated by commas/],
-    ['redis+sentinel://a:70000/m', /masters\[1\] must have ports from 1 to 65535/],
-    ['redis+sentinel://a?password=p', /no parameter but db, family, sentinelUsername and sentinelPassword/],
-    ['redis-sentinel://a/m', /must begin with redis\+sentinel:\/\/ or rediss\+sentinel:\/\//],
-    [undefined, /got undefined/],
-    [6379, /got 6379/],
-    [[], /got \[\]/],
-    [{}, /must say where the server is: host, port, path, sentinels/],
-    [{ url: 'redis://host' }, /must say where the server is/],
-    [{ host: '' }, /masters\[1\]\.host must be a non-empty string/],
-    [{ host: 1 }, /masters\[1\]\.host must be a non-empty string/],
-    [{ port: 0 }, /masters\[1\]\.port must be from 1 to 65535/],
-    [{ port: 'x' }, /masters\[1\]\.port must be from 1 to 65535/],
-    [{ path: 1 }, /masters\[1\]\.path must be a string/],
-    [{ path: 'unix://run/redis.sock' }, /masters\[1\]\.path must be the path of a unix socket/],
-    [{ path: '/run/a\nb' }, /masters\[1\]\.path must be the path of a unix socket/],
-    [{ sentinels: [] }, /masters\[1\]\.sentinels must be a list/],
-    [{ sentinels: [null] }, /masters\[1\]\.sentinels\[0\] must say where the sentinel is: host, port/],
-    [{ sentinels: [{}, 'host'] }, /masters\[1\]\.sentinels\[1\] must say where the sentinel is: host, port/],
-    [{ sentinels: [{ host: '' }] }, /masters\[1\]\.sentinels\[0\]\.host must be a non-empty string/],
-    [{ sentinels: [{}], name: 1 }, /masters\[1\]\.name must be a printable text/],
-    [{ sentinels: [{}], name: 'a\nb' }, /masters\[1\]\.name must be a printable text/],
-    [new Map(), /ioredis options or an ioredis client/],
+    ['', / must be a redis:\/\/ or rediss:\/\/ URL/],
+    ['localhost', / must be a redis:\/\/ or rediss:\/\/ URL/],
+    ['localhost:6379', / must begin with redis:\/\/ or rediss:\/\//],
+    ['http://localhost', / must begin with redis:\/\/ or rediss:\/\//],
+    ['//localhost', / must be a redis:\/\/ or rediss:\/\/ URL/],
+    ['redis://', / must (?:name a host|.*URL)/],
+    ['redis:///3', / must name a host/],
+    ['redis://host:0', /.*port from 1 to 65535/],
+    ['redis://host:65536', /.*URL that can be parsed/],
+    ['redis://host/three', /.*number of a database/],
+    ['redis://host?family=5', /.*family/],
+    ['redis://host?enableOfflineQueue=true', /.*no parameter but db and family/],
+    ['redis://u:100%@host', /.*%25/],
+    ['redis://host#x', /.*%23/],
+    ['redis+sentinel://a:1', / must end with the name of the master .* not to be split at its commas/],
+    ['redis+sentinel://a:x/m', / must list sentinels as host:port, separated by commas/],
+    ['redis+sentinel://a:70000/m', / must have ports from 1 to 65535/],
+    ['redis+sentinel://a?password=p', /.*no parameter but db, family, sentinelUsername and sentinelPassword/],
+    ['redis-sentinel://a/m', / must begin with redis\+sentinel:\/\/ or rediss\+sentinel:\/\//],
+    [undefined, /.*got undefined/],
+    [6379, /.*got 6379/],
+    [[], /.*got \[\]/],
+    [{}, / must say where the server is: host, port, path, sentinels/],
+    [{ url: 'redis://host' }, / must say where the server is/],
+    [{ host: '' }, /\.host must be a non-empty string/],
+    [{ host: 1 }, /\.host must be a non-empty string/],
+    [{ port: 0 }, /\.port must be from 1 to 65535/],
+    [{ port: 'x' }, /\.port must be from 1 to 65535/],
+    [{ path: 1 }, /\.path must be a string/],
+    [{ path: 'unix://run/redis.sock' }, /\.path must be the path of a unix socket/],
+    [{ path: '/run/a\nb' }, /\.path must be the path of a unix socket/],
+    [{ sentinels: [] }, /\.sentinels must be a list/],
+    [{ sentinels: [null] }, /\.sentinels\[0\] must say where the sentinel is: host, port/],
+    [{ sentinels: [{}, 'host'] }, /\.sentinels\[1\] must say where the sentinel is: host, port/],
+    [{ sentinels: [{ host: '' }] }, /\.sentinels\[0\]\.host must be a non-empty string/],
+    [{ sentinels: [{}], name: 1 }, /\.name must be a printable text/],
+    [{ sentinels: [{}], name: 'a\nb' }, /\.name must be a printable text/],
+    [new Map(), /.*ioredis options or an ioredis client/],
   ])('refuses %j', (source, message) => {
     const attempt = (): unknown => redisMaster('masters[1]', source as RedisMasterSource, contextOf());
     expect(attempt).toThrow(RedlockConfigError);
-    expect(attempt).toThrow(message);
-    expect(attempt).toThrow(/^masters\[1\]/);
+    expect(attempt).toThrow(new RegExp(`^masters\\[1\\]${message.source}`));
   });
 
   it.each([
@@ -191,8 +188,7 @@ describe('The connection of a master', () => {
       ...{ enableReadyCheck: true, password: 'p', db: 3, tls: {} },
       ...{ autoResubscribe: false, enableAutoPipelining: false, monitor: false, reconnectOnError: null },
     });
-    expect(own.commandTimeout).toBeUndefined();
-    expect(client.status).toBe('wait');
+    expect([own.commandTimeout, client.status]).toEqual([undefined, 'wait']);
   });
 
   it('is retried for as long as the application lives, at a bounded rate', () => {

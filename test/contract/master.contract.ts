@@ -337,9 +337,8 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
         await eventually(() => master.problem() === undefined);
       });
 
-      it('reports the problem and its reason', () => {
-        expect(master.problem()).toEqual({ kind: 'unreachable', reason: expect.stringMatching(/./), sent: false });
-      });
+      it('reports the problem and its reason', () =>
+        expect(master.problem()).toEqual({ kind: 'unreachable', reason: expect.stringMatching(/./), sent: false }));
 
       it.each([
         acquiring(['k'], 't'),
@@ -411,9 +410,8 @@ export function connectionContract(kind: string, prepare: () => Promise<MasterSt
       expect(await ask(closing, inspecting(key))).toMatchObject({ kind: 'unreachable', sent: false });
     });
 
-    it('may be closed without ever having been connected', async () => {
-      await expect(stage.master().close()).resolves.toBeUndefined();
-    });
+    it('may be closed without ever having been connected', async () =>
+      await expect(stage.master().close()).resolves.toBeUndefined());
   });
 }
 

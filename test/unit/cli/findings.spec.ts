@@ -12,6 +12,8 @@ import { type Finding, judge, onCluster, onShard } from '../../../lib/cli/findin
 import { type Marker, markerFrom } from '../../../lib/redis/guard/marker.js';
 import type { ServerIdentity } from '../../../lib/redis/replies.js';
 
+type Persistence = NonNullable<Examination['persistence']>;
+
 const DAY = 86_400_000;
 
 /** Current time of the servers. */
@@ -39,11 +41,28 @@ function report(run: string, of: Partial<ServerIdentity> = {}): ServerIdentity {
 function examination(name: string, of: Partial<Examination> = {}): Examination {
   return {
     ...{ master: name, unreachable: undefined, report: report(name), fault: undefined, missing: [] },
-    persistence: { appendOnly: true, fsync: 'everysec', snapshots: false, failing: false },
+    ...persistent({ fsync: 'everysec' }),
     ...{ refusal: undefined, clock: { least: -1, most: 1 }, latency: { fastest: 0.2, median: 0.3 } },
     ...of,
   };
 }
+
+/** A master whose report has some properties. */
+function reporting(name: string, of: Partial<ServerIdentity>): Examination {
+  return examination(name, { report: report(name, of) });
+}
+
+/** A master whose votes do not count for some milliseconds. */
+function waiting(name: string, wait: number, vetoed = '0'): Examination {
+  return reporting(name, { marker: marker(name, { from: NOW + wait, vetoed }) });
+}
+
+/** How a master stores its data, by default as few losses as a disk allows. */
+function persistent(of: Partial<Persistence> = {}): { persistence: Persistence } {
+  return { persistence: { appendOnly: true, fsync: 'always', snapshots: false, failing: false, ...of } };
+}
+
+const ALL = ['a', 'b', 'c'];
 
 /** Two masters without problems, and one with the given properties. */
 function beside(of: Partial<Examination>): Examination[] {
@@ -56,12 +75,11 @@ function brief(findings: readonly Finding[]): unknown[] {
 
 describe('The verdict', () => {
   it('has no findings for three good masters', () => {
-    const voters = ['a', 'b', 'c'];
-    expect(judge(beside({}))).toEqual({ healthy: true, masters: 3, quorum: 2, voters, locksIn: 0, findings: [] });
+    expect(judge(beside({}))).toEqual({ healthy: true, masters: 3, quorum: 2, voters: ALL, locksIn: 0, findings: [] });
   });
 
   it('is healthy with notes only: one master, an even number, no guard and no persistence', () => {
-    const forgetful = { persistence: { appendOnly: true, fsync: 'everysec', snapshots: true, failing: false } };
+    const forgetful = persistent({ fsync: 'everysec', snapshots: true });
     const one = judge([examination('a', forgetful)]);
     const four = judge([...beside({}), examination('d')]);
     expect([one.healthy, four.healthy]).toEqual([true, true]);
@@ -70,8 +88,7 @@ describe('The verdict', () => {
       ['note', undefined, expect.stringContaining('forgets its locks')],
     ]);
     expect(brief(four.findings)).toEqual([['note', undefined, '4 masters survive no more failures than 3']]);
-    const lasting = { persistence: { appendOnly: true, fsync: 'always', snapshots: false, failing: false } };
-    expect(judge([examination('a', { ...lasting, isDurable: true })]).findings).toHaveLength(1);
+    expect(judge([examination('a', { ...persistent(), isDurable: true })]).findings).toHaveLength(1);
     expect(judge(beside(forgetful)).findings).toEqual([]);
   });
 
@@ -91,18 +108,15 @@ describe('The verdict', () => {
       ['it has 2 replicas, whose data may lack its last writes when started in its place'],
     ],
   ])('compares the declaration that a master is durable with what it shows: %j %j', (file, of, flaws) => {
-    const persistence = { ...file, snapshots: false, failing: false };
     const { appendOnly: hasAppendOnlyFile } = file;
     const reported = report('a', { replicas: 'replicas' in of ? of.replicas : 0, hasAppendOnlyFile });
-    const { findings } = judge(beside({ isDurable: true, persistence, report: reported }));
+    const { findings } = judge(beside({ isDurable: true, ...persistent(file), report: reported }));
     expect(brief(findings)).toEqual(flaws.map((flaw) => ['problem', 'a', `it is declared durable, but ${flaw}`]));
   });
 
   it('names the masters that could be declared durable, in one line', () => {
-    const persistence = { appendOnly: true, fsync: 'always', snapshots: false, failing: false };
-    const { findings, healthy } = judge(['a', 'b', 'c'].map((name) => examination(name, { persistence })));
-    expect(healthy).toBe(true);
-    expect(findings).toHaveLength(1);
+    const { findings, healthy } = judge(ALL.map((name) => examination(name, persistent())));
+    expect([healthy, findings.length]).toEqual([true, 1]);
     expect(findings[0]).toMatchObject({
       what: expect.stringContaining('always on a, b, c'),
       advice: expect.stringContaining('durable: true'),
@@ -110,8 +124,7 @@ describe('The verdict', () => {
   });
 
   it('does not advise to keep every write to the owner of a cluster, whose failovers lose them', () => {
-    const persistence = { appendOnly: true, fsync: 'everysec', snapshots: true, failing: false };
-    const shards = [examination('127.0.0.1:7001', { persistence })];
+    const shards = [examination('127.0.0.1:7001', persistent({ fsync: 'everysec', snapshots: true }))];
     const cluster = { ids: [], shards, unserved: 0, unreachable: [], nodeTimeout: undefined };
     const { findings } = judge([examination('cluster of 127.0.0.1:7001', { cluster })]);
     const note = findings.find(({ what }) => what.includes('forgets its locks'));
@@ -128,15 +141,13 @@ describe('The verdict', () => {
     expect(voters).toContain('a');
   });
 
-  it('does not blame a clock for a slow network', () => {
-    expect(judge(beside({ clock: { least: -20_000, most: 20_000 } })).findings).toEqual([]);
-  });
+  it('does not blame a clock for a slow network', () =>
+    expect(judge(beside({ clock: { least: -20_000, most: 20_000 } })).findings).toEqual([]));
 
   it('does not count a waiting master until the time of its server passes that of its marker', () => {
     const at = (time: number): unknown[] => {
-      const { healthy, voters, findings } = judge(
-        beside({ report: report('a', { time, marker: marker('a', { from: NOW + 4_000 }) }) }),
-      );
+      const of = { time, marker: marker('a', { from: NOW + 4_000 }) };
+      const { healthy, voters, findings } = judge(beside({ report: report('a', of) }));
       return [healthy, voters, brief(findings)];
     };
     expect(at(NOW)).toEqual([true, ['b', 'c'], [['note', 'a', 'its votes do not count for 4.0 s: it was new']]]);
@@ -170,13 +181,8 @@ describe('The verdict', () => {
   });
 
   it('has a problem while fewer than a quorum vote, until the last member of a quorum has waited', () => {
-    const waiting = (name: string, wait: number): Examination =>
-      examination(name, { report: report(name, { marker: marker(name, { from: NOW + wait, vetoed: '1' }) }) });
-    const { healthy, voters, locksIn, findings } = judge([
-      waiting('a', 9_000),
-      waiting('b', 4_000),
-      waiting('c', 20_000),
-    ]);
+    const masters = [waiting('a', 9_000, '1'), waiting('b', 4_000, '1'), waiting('c', 20_000, '1')];
+    const { healthy, voters, locksIn, findings } = judge(masters);
     expect([healthy, voters, locksIn]).toEqual([false, [], 9_000]);
     expect(brief(findings).at(-1)).toEqual([
       'problem',
@@ -187,28 +193,22 @@ describe('The verdict', () => {
   });
 
   it('does not believe a marker from a clock that was set back later', () => {
-    const far = { report: report('a', { marker: marker('a', { from: NOW + DAY }) }) };
-    expect(judge(beside(far)).findings[0]?.what).toContain('do not count for 30.3 s');
+    const { findings } = judge([waiting('a', DAY), examination('b'), examination('c')]);
+    expect(findings[0]?.what).toContain('do not count for 30.3 s');
   });
 
   it('reports that new masters vote early, unless a holder has objected or one of them is not new', () => {
-    const advice = (...ofC: [Partial<ServerIdentity>?]): string | undefined => {
-      const young = (name: string): Examination =>
-        examination(name, { report: report(name, { marker: marker(name, { from: NOW + 20_000 }) }) });
-      const { findings } = judge([
-        young('a'),
-        young('b'),
-        ofC[0] ? examination('c', { report: report('c', ofC[0]) }) : young('c'),
-      ]);
+    const advice = (third: Examination): string | undefined => {
+      const { findings } = judge([waiting('a', 20_000), waiting('b', 20_000), third]);
       return findings.find(({ level }) => level === 'problem')?.advice;
     };
-    expect(advice()).toMatch(/^wait; they may vote about 2.5 s after the first application connects/);
-    expect(advice({ marker: undefined })).toMatch(/^wait; they may vote about 2.5 s after/);
-    expect(advice({ marker: marker('c', { from: NOW + 9_000, vetoed: '1' }) })).not.toContain('2.5 s');
-    expect(advice({})).not.toContain('2.5 s');
-    const never = { marker: undefined };
-    const untouched = ['a', 'b', 'c'].map((name) => examination(name, { report: report(name, never) }));
-    const { healthy, locksIn, findings } = judge(untouched);
+    expect(advice(waiting('c', 20_000))).toMatch(
+      /^wait; they may vote about 2.5 s after the first application connects/,
+    );
+    expect(advice(reporting('c', { marker: undefined }))).toMatch(/^wait; they may vote about 2.5 s after/);
+    expect(advice(waiting('c', 9_000, '1'))).not.toContain('2.5 s');
+    expect(advice(examination('c'))).not.toContain('2.5 s');
+    const { healthy, locksIn, findings } = judge(ALL.map((name) => reporting(name, { marker: undefined })));
     expect([healthy, locksIn, findings.length]).toEqual([false, null, 1]);
     expect(findings[0]).toMatchObject({
       what: 'no lock can be taken until a process has met the masters: 0 of 3 masters vote now, 2 must',
@@ -217,31 +217,27 @@ describe('The verdict', () => {
   });
 
   it('requires markers only where applications have a guard: with three masters or a marker, unless disabled', () => {
-    const never = (name: string): Examination => examination(name, { report: report(name, { marker: undefined }) });
-    const young = examination('b', { report: report('b', { marker: marker('b', { from: NOW + 9_000 }) }) });
-    expect(judge([never('a')]).voters).toEqual(['a']);
-    expect(judge([never('a'), young]).voters).toEqual([]);
-    expect(judge([never('a'), never('b'), never('c')]).voters).toEqual([]);
-    expect(judge([never('a'), young, never('c')], { guarded: false })).toMatchObject({
-      healthy: true,
-      findings: [],
-      locksIn: 0,
-    });
+    const [a, b, c] = ALL.map((name) => reporting(name, { marker: undefined })) as [
+      Examination,
+      Examination,
+      Examination,
+    ];
+    const young = waiting('b', 9_000);
+    expect(judge([a]).voters).toEqual(['a']);
+    expect(judge([a, young]).voters).toEqual([]);
+    expect(judge([a, b, c]).voters).toEqual([]);
+    expect(judge([a, young, c], { guarded: false })).toMatchObject({ healthy: true, findings: [], locksIn: 0 });
   });
 
   it('does not mention the guard if masters are missing for other reasons', () => {
     const refusal = { code: 'OOM', reason: 'no memory' };
-    const { locksIn, findings } = judge([
-      examination('a', { refusal }),
-      examination('b', { refusal }),
-      examination('c'),
-    ]);
+    const { locksIn, findings } = judge(ALL.map((name) => examination(name, name === 'c' ? {} : { refusal })));
     expect([locksIn, brief(findings).length]).toEqual([null, 2]);
   });
 
   it('notes that the clock of this machine differs from those of the masters', () => {
     const offset = { clock: { least: 4_990, most: 5_010 } };
-    const { healthy, findings } = judge(['a', 'b', 'c'].map((name) => examination(name, offset)));
+    const { healthy, findings } = judge(ALL.map((name) => examination(name, offset)));
     expect(healthy).toBe(true);
     expect(brief(findings)).toEqual([['note', undefined, 'the clock of this machine is 5.0 s behind the masters']]);
   });
@@ -257,10 +253,13 @@ describe('The verdict', () => {
     const silent = (nonceOf: string): Partial<Examination> => ({
       report: report('', { marker: { ...marker('', { replid: '' }), nonce: `nonce of ${nonceOf}` } }),
     });
-    const different = [examination('a', silent('a')), examination('b', silent('b')), examination('c')];
-    expect(judge(different)).toMatchObject({ healthy: true, voters: ['a', 'b', 'c'] });
-    const same = [examination('a', silent('a')), examination('b', silent('a')), examination('c')];
-    expect(judge(same)).toMatchObject({ healthy: false, voters: ['a', 'c'] });
+    const masters = (nonceOf: string) => [
+      examination('a', silent('a')),
+      examination('b', silent(nonceOf)),
+      examination('c'),
+    ];
+    expect(judge(masters('b'))).toMatchObject({ healthy: true, voters: ALL });
+    expect(judge(masters('a'))).toMatchObject({ healthy: false, voters: ['a', 'c'] });
   });
 
   it.each([
@@ -274,7 +273,7 @@ describe('The verdict', () => {
   });
 
   it('reports a failing disk as a problem, and a slow answer as a note', () => {
-    const failing = { persistence: { appendOnly: false, fsync: undefined, snapshots: true, failing: true } };
+    const failing = persistent({ appendOnly: false, fsync: undefined, snapshots: true, failing: true });
     expect(judge(beside(failing)).healthy).toBe(false);
     const slow = judge(beside({ latency: { fastest: 51, median: 60 } }));
     expect([slow.healthy, slow.findings.length]).toEqual([true, 1]);
@@ -341,9 +340,9 @@ describe('The findings about a cluster', () => {
       'problem',
       'its replica 10.0.0.4:6379 cannot be reached: ETIMEDOUT',
     ],
-  ])('name what is wrong with the whole: %j', (of, level, what) => {
-    expect(onCluster(cluster(of))).toEqual([expect.objectContaining({ level, what: expect.stringContaining(what) })]);
-  });
+  ])('name what is wrong with the whole: %j', (of, level, what) =>
+    expect(onCluster(cluster(of))).toEqual([expect.objectContaining({ level, what: expect.stringContaining(what) })]),
+  );
 
   it.each<[Partial<ShardFacts>, Partial<ClusterExamination>, string, string]>([
     [{ state: 'fail' }, {}, 'problem', 'it reports cluster_state:fail'],

@@ -17,32 +17,22 @@ interface Contention {
 }
 
 /** A notified waiter asks the masters all at once. */
-async function notified(): Promise<Contention> {
-  const other = new Rig();
-  const rig = new Rig({}, other);
-  const held = await other.lock('a');
-  const lock = rig.follow(rig.acquire('a', { wait: 60_000 }));
-  await rig.clock.advance(100);
+async function notified(options: { permits?: number } = {}): Promise<Contention> {
+  const rig = new Rig();
+  const held = await rig.peer().lock('a', options);
+  const lock = await rig.outcomeAfter(100, rig.acquire('a', { ...options, wait: 60_000 }));
   return { rig, lock, begin: () => held.release() };
 }
 
 /** A waiter for a permit asks its home master first, and then the others. */
-async function homeFirst(): Promise<Contention> {
-  const other = new Rig();
-  const rig = new Rig({}, other);
-  const held = await other.lock('a', { permits: 1 });
-  const lock = rig.follow(rig.acquire('a', { permits: 1, wait: 60_000 }));
-  await rig.clock.advance(100);
-  return { rig, lock, begin: () => held.release() };
-}
+const homeFirst = (): Promise<Contention> => notified({ permits: 1 });
 
 /** A waiter that takes its resources one by one has the first of them. */
 async function oneByOne(): Promise<Contention> {
   const rig = new Rig();
-  const [left, right] = [new Rig({}, rig), new Rig({}, rig)];
+  const [left, right] = [rig.peer(), rig.peer()];
   const [a, b] = [await left.lock('a'), await right.lock('b', { extend: true })];
-  const lock = rig.follow(rig.acquire(['b', 'a'], { ttl: 3_000, wait: 60_000 }));
-  await rig.clock.advance(1_000);
+  const lock = await rig.outcomeAfter(1_000, rig.acquire(['b', 'a'], { ttl: 3_000, wait: 60_000 }));
   await a.release();
   await rig.clock.advance(1_000);
   return { rig, lock, begin: () => b.release() };
@@ -51,8 +41,7 @@ async function oneByOne(): Promise<Contention> {
 /** A holder draws its fencing token. */
 async function drawing(): Promise<Contention> {
   const rig = new Rig();
-  const lock = rig.follow(rig.acquire('a'));
-  await rig.clock.settle();
+  const lock = await rig.outcomeOf(rig.acquire('a'));
   const begin = async (): Promise<void> => {
     await lock.value!.fencingToken().catch(() => undefined);
   };
@@ -70,11 +59,9 @@ describe('Draining a process', () => {
     const lock = await rig.lock('a');
     const drains = [1_000, 2_000, 3_000].map((timeout) => rig.follow(rig.redlock.drain(timeout)));
     await rig.clock.advance(500);
-    await lock.release();
-    await rig.clock.settle();
+    await rig.settle(lock.release());
     expect(drains.map(({ at }) => at)).toEqual([500, 500, 500]);
-    expect(rig.losses).toEqual([]);
-    expect(rig.clock.pendingTimers).toBe(0);
+    expect([rig.losses, rig.clock.pendingTimers]).toEqual([[], 0]);
   });
 
   it('ends for every caller when the time of one of them is over', async () => {
@@ -97,14 +84,13 @@ describe('Draining a process', () => {
     await rig.clock.settle();
     expect(waiting.state).toBe('rejected');
     expect([...drains, ...closes].map(({ at }) => at)).toEqual([0, 0, 0, 0]);
-    expect(rig.keys).toEqual([0, 0, 0]);
-    expect(rig.clock.pendingTimers).toBe(0);
+    expect([rig.keys, rig.clock.pendingTimers]).toEqual([[0, 0, 0], 0]);
   });
 });
 
 describe('Closing a process', () => {
   it.each([
-    ['a waiter that was notified', notified],
+    ['a waiter that was notified', () => notified()],
     ['a waiter that asks its home master first', homeFirst],
     ['a waiter that takes its resources one by one', oneByOne],
     ['a holder that draws its fencing token', drawing],
@@ -123,8 +109,7 @@ describe('Closing a process', () => {
         rig.scriptAll(untilClosed);
         const since = rig.clock.now;
         if (drains) void rig.redlock.drain(0);
-        const closed = rig.follow(rig.redlock.close());
-        await rig.clock.advance(1_000);
+        const closed = await rig.outcomeAfter(1_000, rig.redlock.close());
         expect({ steps, closed: closed.at! - since <= MASTER_TIMEOUT }).toEqual({ steps, closed: true });
         for (const { memory } of rig.masters) memory.resume();
         await rig.clock.settle();
@@ -142,9 +127,7 @@ describe('Closing a process', () => {
     for (const resource of ['b', 'c', 'd', 'e']) rig.follow(rig.acquire(resource, { wait: 1_000 }));
     await rig.clock.advance(200);
     expect(rig.silences).toHaveLength(2);
-    const closed = rig.follow(rig.redlock.close());
-    await rig.clock.advance(100);
-    expect(closed.state).toBe('fulfilled');
+    expect(await rig.outcomeAfter(100, rig.redlock.close())).toMatchObject({ state: 'fulfilled' });
     for (const { memory } of hung) memory.resume();
     await rig.clock.settle();
     expect(rig.keys).toEqual([0, 0, 0]);

@@ -9,9 +9,7 @@ import { cutOff, hangs, obeysAfter, obeysInSilence, only } from '../support/scri
 
 let rig: Rig;
 
-beforeEach(() => {
-  rig = new Rig();
-});
+beforeEach(() => void (rig = new Rig()));
 
 const HOUR = 3_600_000;
 
@@ -157,7 +155,7 @@ describe('A fencing token', () => {
     expect(Number.isSafeInteger(token)).toBe(true);
     expect(token).toBeGreaterThan(0);
     expect([same, await lock.fencingToken()]).toEqual([token, token]);
-    expect(rig.masters.map((master) => master.requests('draw').length)).toEqual([1, 1, 1]);
+    expect(rig.counts('draw')).toEqual([1, 1, 1]);
   });
 
   it('is larger for every later lock, even if no time passes', async () => {
@@ -186,7 +184,7 @@ describe('A fencing token', () => {
     const token = await first.fencingToken();
     for (const { memory } of rig.masters) memory.flush();
     await rig.clock.advance(1);
-    const second = await new Rig({}, rig).lock('a');
+    const second = await rig.peer().lock('a');
     expect(await second.fencingToken()).toBeGreaterThan(token);
   });
 
@@ -236,16 +234,14 @@ describe('A fencing token', () => {
     // The first round does not wait for the master that is furthest ahead; the second round meets it.
     rig.masters[2]!.behaviour = obeysAfter(5);
     rig.masters[0]!.behaviour = obeysAfter(1);
-    const asked = rig.follow(lock.fencingToken());
-    await rig.clock.advance(4);
-    expect(asked.state).toBe('fulfilled');
-    expect(rig.masters[1]!.requests('draw').length).toBe(2);
+    const asked = await rig.outcomeAfter(4, lock.fencingToken());
+    expect([asked.state, rig.masters[1]!.requests('draw').length]).toEqual(['fulfilled', 2]);
   });
 
   // Protocol 9.5
   it('is larger than that of a holder in between, after an extension has set the keys again', async () => {
     const lock = await rig.lock('a');
-    const between = new Rig({}, rig);
+    const between = rig.peer();
     for (const { memory } of rig.masters) memory.flush();
     const other = await between.lock('a');
     const token = await other.fencingToken();
@@ -258,19 +254,15 @@ describe('A fencing token', () => {
     const lock = await rig.lock('a', { ttl: 10_000 });
     // Only the first master answers the first round, so its number is no token.
     for (const master of rig.masters.slice(1)) master.behaviour = only('draw', obeysInSilence);
-    const asked = rig.follow(lock.fencingToken());
-    await rig.clock.advance(60);
+    const asked = await rig.outcomeAfter(60, lock.fencingToken());
     expect(asked.state).toBe('pending');
     for (const { memory } of rig.masters) memory.flush();
     rig.scriptAll(obeysAfter(0));
-    const acquiring = rig.follow(new Rig({}, rig).acquire('a'));
-    await rig.clock.advance(5);
-    const drawing = rig.follow(acquiring.value!.fencingToken());
-    await rig.clock.advance(5);
+    const acquiring = await rig.outcomeAfter(5, rig.peer().acquire('a'));
+    const drawing = await rig.outcomeAfter(5, acquiring.value!.fencingToken());
     void acquiring.value!.release();
     await rig.clock.advance(5);
-    const extending = rig.follow(lock.extend());
-    await rig.clock.advance(2_000);
+    const extending = await rig.outcomeAfter(2_000, lock.extend());
     expect([extending.state, drawing.state, asked.state]).toEqual(['fulfilled', 'fulfilled', 'fulfilled']);
     expect(asked.value).toBeGreaterThan(drawing.value!);
   });
@@ -278,7 +270,7 @@ describe('A fencing token', () => {
   it('is not drawn by a master on which the client no longer holds the key', async () => {
     const lock = await rig.lock('a');
     for (const { memory } of rig.masters) memory.flush();
-    const other = await new Rig({}, rig).lock('a');
+    const other = await rig.peer().lock('a');
     const asked = rig.follow(lock.fencingToken());
     const token = await other.fencingToken();
     await rig.clock.advance(10_000);
@@ -289,17 +281,14 @@ describe('A fencing token', () => {
   it('is not returned if the agreement comes after the end of the validity', async () => {
     const lock = await rig.lock('a', { ttl: 1_000 });
     rig.scriptAll(only('draw', hangs));
-    const asked = rig.follow(lock.fencingToken());
-    await rig.clock.advance(2_000);
-    expect(asked.reason).toBeInstanceOf(LockLostError);
-    expect(rig.clock.pendingTimers).toBe(0);
+    const asked = await rig.outcomeAfter(2_000, lock.fencingToken());
+    expect([asked.reason, rig.clock.pendingTimers]).toEqual([expect.any(LockLostError), 0]);
   });
 
   it('is requested again after a failed round', async () => {
     const lock = await rig.lock('a', { ttl: 5_000 });
     rig.scriptAll(only('draw', obeysAfter(70)));
-    const asked = rig.follow(lock.fencingToken());
-    await rig.clock.advance(60);
+    const asked = await rig.outcomeAfter(60, lock.fencingToken());
     expect(asked.state).toBe('pending');
     rig.scriptAll(obeysAfter(1));
     await rig.clock.advance(1_000);
@@ -334,11 +323,9 @@ describe('A fencing token', () => {
           rig.clock.stepWall(step);
           rig.scriptAll(obeysAfter(0));
           rig.masters[slow]!.behaviour = obeysAfter(delay);
-          const acquiring = rig.follow(rig.acquire('a', { wait: 60_000 }));
-          await rig.clock.advance(500);
+          const acquiring = await rig.outcomeAfter(500, rig.acquire('a', { wait: 60_000 }));
           const lock = acquiring.value!;
-          const asked = rig.follow(lock.fencingToken());
-          await rig.clock.advance(500);
+          const asked = await rig.outcomeAfter(500, lock.fencingToken());
           const token = asked.value!;
           expect(token).toBeGreaterThan(last);
           last = token;

@@ -132,8 +132,7 @@ describe.each(WAYS)('Work that begins by %s', (_, work) => {
     await clock.settle();
     await first;
     const error = await second;
-    expect(left).toHaveLength(1);
-    expect(error).toBeInstanceOf(QuorumUnavailableError);
+    expect([left.length, error]).toEqual([1, expect.any(QuorumUnavailableError)]);
     expect((error as Error).message).toBe(
       'cannot begin under the lock on "b" before its validity has ended: 2 of 3 masters must vote. They did, and this ' +
         'process was blocked until the lock of 1000 ms had ended, so nothing ran: keep synchronous work short, or pass a ' +
@@ -177,8 +176,7 @@ describe('A lock that ended before its work could begin', () => {
   async function blocked(observer: AcquisitionObserver = {}, wait = OPTIONS.wait) {
     const rig = new Rig({ observer: { acquiring: ([name]) => (name === 'b' ? observer : undefined) } });
     const first = rig.acquire('a', OPTIONS).then(() => rig.clock.stall(2 * TTL));
-    const second = rig.follow(rig.acquire('b', { ...OPTIONS, wait }));
-    await rig.clock.settle();
+    const second = await rig.outcomeOf(rig.acquire('b', { ...OPTIONS, wait }));
     await first;
     return { rig, second };
   }
@@ -211,8 +209,7 @@ describe('A lock that ended before its work could begin', () => {
     const events: unknown[] = [];
     const { rig, second } = await blocked({ failed: (error, { attempts }) => events.push([error, attempts]) }, 0);
     expect(events).toEqual([[second.reason, 1]]);
-    expect(second.reason).toBeInstanceOf(QuorumUnavailableError);
-    expect(rig.losses).toEqual([]);
+    expect([second.reason, rig.losses]).toEqual([expect.any(QuorumUnavailableError), []]);
   });
 
   it('is reported as granted and ended if the observer itself was too slow, and begins another acquisition', async () => {
@@ -283,24 +280,22 @@ describe('A lock that ended before its work could begin', () => {
   });
 });
 
-describe('Work inside a lock of its call chain', () => {
-  it('acquires a lock of its own if that one has ended before it begins', async () => {
-    const { clock, locks, left } = rig();
-    const outer = locks
-      .withLock('a', { ...OPTIONS, extend: false }, async (lock) => {
-        const inner = locks.withLock('a', { ...OPTIONS, reentrant: true }, (own) => {
-          left.push(own.remaining());
-          expect(own).not.toBe(lock);
-        });
-        clock.stall(2 * TTL);
-        await inner;
-      })
-      .catch((error: unknown) => error);
-    await clock.settle();
-    expect(await outer).toBeInstanceOf(LockLostError);
-    expect(left).toHaveLength(1);
-    expect(left[0]).toBeGreaterThan(TTL / 2);
-  });
+it('Work inside a lock of its call chain acquires a lock of its own if that one has ended before it begins', async () => {
+  const { clock, locks, left } = rig();
+  const outer = locks
+    .withLock('a', { ...OPTIONS, extend: false }, async (lock) => {
+      const inner = locks.withLock('a', { ...OPTIONS, reentrant: true }, (own) => {
+        left.push(own.remaining());
+        expect(own).not.toBe(lock);
+      });
+      clock.stall(2 * TTL);
+      await inner;
+    })
+    .catch((error: unknown) => error);
+  await clock.settle();
+  expect(await outer).toBeInstanceOf(LockLostError);
+  expect(left).toHaveLength(1);
+  expect(left[0]).toBeGreaterThan(TTL / 2);
 });
 
 describe('A lock that is granted and not handed out yet', () => {

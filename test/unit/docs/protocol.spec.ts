@@ -13,9 +13,8 @@ const CITED = [
 const RULES = '- **1.1** One.\n- **1.2** Two,\n  on two lines. ∅\n\n## Two\n\n- **2.1** Three. ∅\n';
 
 describe('The check of the protocol', () => {
-  it('finds nothing where code, model and test cite each rule, and the model not the rules that it leaves out', () => {
-    expect(protocolProblems([page(RULES), ...CITED])).toEqual([]);
-  });
+  it('finds nothing where code, model and test cite each rule, and the model not the rules that it leaves out', () =>
+    expect(protocolProblems([page(RULES), ...CITED])).toEqual([]));
 
   it('names a rule that the code, the model or a test does not cite', () => {
     expect(protocolProblems([page(RULES), ...CITED.slice(1)])).toEqual([

@@ -19,24 +19,22 @@ import { resolveComputedKey, resolveFixedKey } from '../../../lib/nest/lock-opti
 import { LockedStream } from '../../../lib/nest/locked-stream.js';
 import { acquireOrFallback } from '../../../lib/nest/with-lock.decorator.js';
 
-describe('Work under a lock', () => {
-  it.each([
-    ['is extended for as long as it takes', {}, 'done'],
-    ['is extended for as long as it takes if this is asked for', { extend: true }, 'done'],
-    ['fails after the ttl if the lock may not be extended', { extend: false }, LockLostError],
-  ])('%s', async (_, options, outcome) => {
-    const clock = new ManualClock();
-    const locks = memoryLockService({ clock });
-    const work = async (): Promise<string> => {
-      await new Promise<void>((resolve) => void clock.schedule(5_000, resolve));
-      return 'done';
-    };
-    const worked = locks.withLock('a', { ttl: 1_000, ...options }, work).catch((error: unknown) => error);
-    await clock.advance(5_000);
-    const result = await worked;
-    if (typeof outcome === 'string') expect(result).toBe(outcome);
-    else expect(result).toBeInstanceOf(outcome);
-  });
+it.each([
+  ['is extended for as long as it takes', {}, 'done'],
+  ['is extended for as long as it takes if this is asked for', { extend: true }, 'done'],
+  ['fails after the ttl if the lock may not be extended', { extend: false }, LockLostError],
+])('Work under a lock %s', async (_, options, outcome) => {
+  const clock = new ManualClock();
+  const locks = memoryLockService({ clock });
+  const work = async (): Promise<string> => {
+    await new Promise<void>((resolve) => void clock.schedule(5_000, resolve));
+    return 'done';
+  };
+  const worked = locks.withLock('a', { ttl: 1_000, ...options }, work).catch((error: unknown) => error);
+  await clock.advance(5_000);
+  const result = await worked;
+  if (typeof outcome === 'string') expect(result).toBe(outcome);
+  else expect(result).toBeInstanceOf(outcome);
 });
 
 describe('Work inside a lock of its call chain', () => {
@@ -139,13 +137,11 @@ describe('Options of a call that have no prototype', () => {
   });
 });
 
-describe('A service whose application has shut down', () => {
-  it('no longer follows the promises of the process', () => {
-    const disable = jest.spyOn(AsyncLocalStorage.prototype, 'disable');
-    memoryLockService().close();
-    expect(disable).toHaveBeenCalledTimes(1);
-    disable.mockRestore();
-  });
+it('A service whose application has shut down no longer follows the promises of the process', () => {
+  const disable = jest.spyOn(AsyncLocalStorage.prototype, 'disable');
+  memoryLockService().close();
+  expect(disable).toHaveBeenCalledTimes(1);
+  disable.mockRestore();
 });
 
 const JOB = '@WithLock on Jobs.run';
@@ -221,27 +217,24 @@ describe('resolveFixedKey', () => {
     },
   );
 
-  it('refuses a name that is no name', () => {
-    expect(() => resolveFixedKey(WHERE, '')).toThrow(`${WHERE}: key must be a non-empty string`);
-  });
+  it('refuses a name that is no name', () =>
+    expect(() => resolveFixedKey(WHERE, '')).toThrow(`${WHERE}: key must be a non-empty string`));
 });
 
 describe('resolveComputedKey', () => {
-  it('accepts braces, because a function has already filled in its values', () => {
-    expect(resolveComputedKey(WHERE, ['{tenant}:cart', 'route/:id'])).toEqual(['{tenant}:cart', 'route/:id']);
-  });
+  it('accepts braces, because a function has already filled in its values', () =>
+    expect(resolveComputedKey(WHERE, ['{tenant}:cart', 'route/:id'])).toEqual(['{tenant}:cart', 'route/:id']));
 
   it.each([
     ['order:undefined', 'must not contain undefined: a value that the name is made of is missing'],
     ['undefined', 'must not contain undefined'],
     ['order:[object Object]', 'must not contain [object Object]: name one of its properties'],
-  ])('refuses %j, because all calls with that mistake would share one lock', (key, message) => {
-    expect(() => resolveComputedKey(WHERE, key)).toThrow(`${WHERE}: key ${message}`);
-  });
+  ])('refuses %j, because all calls with that mistake would share one lock', (key, message) =>
+    expect(() => resolveComputedKey(WHERE, key)).toThrow(`${WHERE}: key ${message}`),
+  );
 
-  it('accepts a name in which the word is a part of another word', () => {
-    expect(resolveComputedKey(WHERE, 'undefinedBehaviour')).toEqual(['undefinedBehaviour']);
-  });
+  it('accepts a name in which the word is a part of another word', () =>
+    expect(resolveComputedKey(WHERE, 'undefinedBehaviour')).toEqual(['undefinedBehaviour']));
 });
 
 /** A stream that emits while the handler runs, and does not end by itself. */
@@ -273,9 +266,7 @@ describe('The stream of a handler', () => {
     underLock(lock, values)
       .pipe(take(1))
       .subscribe((value) => received.push(value));
-    expect(received).toEqual([1]);
-    expect(seen.isOver).toBe(true);
-    expect(lock.isHeld).toBe(false);
+    expect([received, seen.isOver, lock.isHeld]).toEqual([[1], true, false]);
     await lock.release();
   });
 
@@ -289,8 +280,7 @@ describe('The stream of a handler', () => {
     });
     let error: unknown;
     underLock(lock, late).subscribe({ error: (reason: unknown) => (error = reason) });
-    expect(error).toBeInstanceOf(LockLostError);
-    expect(seen.isOver).toBe(true);
+    expect([error, seen.isOver]).toEqual([expect.any(LockLostError), true]);
   });
 
   it('does not begin under a lock that has ended', async () => {
@@ -300,8 +290,7 @@ describe('The stream of a handler', () => {
     let [error, runs]: [unknown, number] = [undefined, 0];
     const handler = defer(() => [++runs]);
     underLock(lock, handler).subscribe({ error: (reason: unknown) => (error = reason) });
-    expect(error).toBeInstanceOf(LockLostError);
-    expect(runs).toBe(0);
+    expect([error, runs]).toEqual([expect.any(LockLostError), 0]);
   });
 });
 

@@ -26,33 +26,31 @@ const restarted = (master: string, remaining: number): MasterStatus => ({
   ...{ master, state: 'quarantined', reason: 'it was restarted', remaining },
 });
 
-describe('The line at boot', () => {
-  it.each<[string, MasterStatus[], string[]]>([
-    ['with all masters', [voting('a'), voting('b'), voting('c')], ['log locks are available: 3 of 3 masters vote']],
-    ['with one master alone', [voting('a')], ['log locks are available: 1 of 1 master votes']],
+it.each<[string, MasterStatus[], string[]]>([
+  ['with all masters', [voting('a'), voting('b'), voting('c')], ['log locks are available: 3 of 3 masters vote']],
+  ['with one master alone', [voting('a')], ['log locks are available: 1 of 1 master votes']],
+  [
+    'with a master missing',
+    [voting('a'), down('b'), voting('c')],
+    ['warn master b does not vote: unreachable, gone', 'log locks are available: 2 of 3 masters vote'],
+  ],
+  [
+    'during quarantines',
+    [restarted('a', 63_000), restarted('b', 28_100), voting('c')],
     [
-      'with a master missing',
-      [voting('a'), down('b'), voting('c')],
-      ['warn master b does not vote: unreachable, gone', 'log locks are available: 2 of 3 masters vote'],
+      'warn no lock until 12:00:29 (29 s) at the latest: 1 of 3 masters vote ' +
+        '(a: quarantined, it was restarted; b: quarantined, it was restarted)',
     ],
-    [
-      'during quarantines',
-      [restarted('a', 63_000), restarted('b', 28_100), voting('c')],
-      [
-        'warn no lock until 12:00:29 (29 s) at the latest: 1 of 3 masters vote ' +
-          '(a: quarantined, it was restarted; b: quarantined, it was restarted)',
-      ],
-    ],
-    [
-      'without a quorum of connections',
-      [voting('a'), down('b'), down('c')],
-      ['error no lock can be taken: 1 of 3 masters vote (b: down, gone; c: down, gone)'],
-    ],
-  ])('says what is true, %s', (_, masters, expected) => {
-    const { lines, log } = recording();
-    log.firstStatus?.(summarize('web:1', masters));
-    expect(lines).toEqual(expected);
-  });
+  ],
+  [
+    'without a quorum of connections',
+    [voting('a'), down('b'), down('c')],
+    ['error no lock can be taken: 1 of 3 masters vote (b: down, gone; c: down, gone)'],
+  ],
+])('The line at boot says what is true, %s', (_, masters, expected) => {
+  const { lines, log } = recording();
+  log.firstStatus?.(summarize('web:1', masters));
+  expect(lines).toEqual(expected);
 });
 
 describe('The lines about the quorum', () => {
@@ -77,14 +75,12 @@ describe('The lines about the quorum', () => {
   });
 });
 
-describe('The lines about connections', () => {
-  it('say "again" only of a master whose connection was lost', () => {
-    const { lines, log } = recording();
-    log.masterFound?.('a');
-    log.masterLost?.('a', 'gone');
-    log.masterFound?.('a');
-    expect(lines).toEqual(['log connected to a', 'warn lost the connection to a: gone', 'log connected to a again']);
-  });
+it('The lines about connections say "again" only of a master whose connection was lost', () => {
+  const { lines, log } = recording();
+  log.masterFound?.('a');
+  log.masterLost?.('a', 'gone');
+  log.masterFound?.('a');
+  expect(lines).toEqual(['log connected to a', 'warn lost the connection to a: gone', 'log connected to a again']);
 });
 
 describe('The lines about locks', () => {
@@ -183,9 +179,9 @@ describe('The shortest period of a cron expression', () => {
     ['0 5/20 * * * *', 20 * MINUTE],
     ['30 2 * * *', 24 * HOUR],
     ['0 9,17 * * *', 8 * HOUR],
-  ])('of %j is the smallest difference of two ticks', (expression, period) => {
-    expect(shortestPeriod(expression)).toBe(period);
-  });
+  ])('of %j is the smallest difference of two ticks', (expression, period) =>
+    expect(shortestPeriod(expression)).toBe(period),
+  );
 
   it.each(['', 'tomorrow', '@daily', '* * *', 'x * * * * *', '* * * * * * *', '61 * * * * *'])(
     'is unknown for %j, which is another kind of schedule',

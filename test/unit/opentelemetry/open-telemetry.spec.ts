@@ -49,8 +49,7 @@ describe('Spans', () => {
   it('count the attempts', async () => {
     const { rig, telemetry } = observe();
     rig.scriptAll(says(held));
-    const waiting = rig.follow(rig.acquire('order:42', { wait: 1_000 }));
-    await rig.clock.advance(100);
+    const waiting = await rig.outcomeAfter(100, rig.acquire('order:42', { wait: 1_000 }));
     rig.scriptAll((request, reply, master) => master.memory.ask(request, reply));
     await rig.clock.advance(1_000);
     expect(waiting.state).toBe('fulfilled');
@@ -73,16 +72,13 @@ describe('Spans', () => {
       'error.type': 'LOCK_LOST',
       status: ERROR,
     });
-    expect(telemetry.spans[1]?.events).toEqual([]);
-    expect(telemetry.spans[1]?.status.message).toBeUndefined();
+    expect([telemetry.spans[1]?.events, telemetry.spans[1]?.status.message]).toEqual([[], undefined]);
   });
 });
 
 describe('The outcome of an acquisition', () => {
   async function outcomeOf({ rig, telemetry }: Observed, acquire: () => Promise<unknown>): Promise<object> {
-    const acquiring = rig.follow(acquire());
-    await rig.clock.advance(10_000);
-    expect(acquiring.state).toBe('rejected');
+    expect(await rig.outcomeAfter(10_000, acquire())).toMatchObject({ state: 'rejected' });
     const [span] = spansOf(telemetry);
     const [duration] = await telemetry.points('redlock.acquire.duration');
     expect(duration).toMatchObject({ value: 1, attributes: { ...ORDER } });
@@ -136,8 +132,7 @@ describe('Metrics', () => {
   it('have names, units and descriptions', async () => {
     const { rig, telemetry } = observe();
     const first = await rig.lock('order:42', { ttl: 1_000 });
-    const second = rig.follow(rig.acquire('order:42', { ttl: 1_000 }));
-    await rig.clock.advance(100);
+    const second = await rig.outcomeAfter(100, rig.acquire('order:42', { ttl: 1_000 }));
     await first.release();
     await rig.clock.advance(2_000);
     expect(second.state).toBe('fulfilled');
@@ -158,10 +153,8 @@ describe('Metrics', () => {
   it('measure in seconds how long acquisitions, waits and holds took', async () => {
     const { rig, telemetry } = observe();
     rig.scriptAll(only('acquire', obeysAfter(10)));
-    const first = rig.follow(rig.acquire('order:1'));
-    await rig.clock.advance(10);
-    const second = rig.follow(rig.acquire('order:1'));
-    await rig.clock.advance(400);
+    const first = await rig.outcomeAfter(10, rig.acquire('order:1'));
+    const second = await rig.outcomeAfter(400, rig.acquire('order:1'));
     await first.value!.release();
     await rig.clock.advance(10);
     expect(second.state).toBe('fulfilled');
@@ -223,10 +216,8 @@ describe('Metrics', () => {
     const { rig, telemetry } = observe();
     rig.masters[0]!.behaviour = obeysAfter(20);
     rig.masters[1]!.behaviour = says(unreachable);
-    const lock = rig.follow(rig.acquire('order:1'));
-    await rig.clock.advance(100);
-    rig.follow(lock.value!.release());
-    await rig.clock.advance(100);
+    const lock = await rig.outcomeAfter(100, rig.acquire('order:1'));
+    await rig.outcomeAfter(100, lock.value!.release());
     const answers = (await telemetry.points('redlock.master.answers')).map(({ attributes, value }) => [
       attributes['redlock.master'],
       attributes['redlock.operation'],

@@ -69,9 +69,8 @@ const release: Release = {
 };
 
 describe('A release', () => {
-  it('is accepted when version, lockfile, changelog, repository and tag agree', () => {
-    expect(releaseProblems(release)).toEqual([]);
-  });
+  it('is accepted when version, lockfile, changelog, repository and tag agree', () =>
+    expect(releaseProblems(release)).toEqual([]));
 
   it.each<[string, Partial<Release>]>([
     ['not of the form 1.2.3', { manifest: { version: '1.2.0-rc.1', repository } }],
@@ -82,9 +81,9 @@ describe('A release', () => {
     ['no `repository.url`', { manifest: { version: '1.2.0', repository: { url: 'owner/name' } } }],
     ['this is fork/name', { environment: { GITHUB_REPOSITORY: 'fork/name' } }],
     ['the tag is v1.3.0', { environment: { GITHUB_REF_TYPE: 'tag', GITHUB_REF_NAME: 'v1.3.0' } }],
-  ])('is refused: %s', (problem, change) => {
-    expect(releaseProblems({ ...release, ...change }).join('\n')).toContain(problem);
-  });
+  ])('is refused: %s', (problem, change) =>
+    expect(releaseProblems({ ...release, ...change }).join('\n')).toContain(problem),
+  );
 
   it.each(['1.3.0', 'Unreleased'])('dates the upcoming entry, called %s', (name) => {
     const before = changelog.replace('## [1.2.0] - 2026-11-21', `## [${name}] - unreleased`);
@@ -133,9 +132,7 @@ const workflowOf = (file: string): Workflow => parse(textOf(file), { strict: tru
 const jobsOf = (file: string): readonly Job[] => Object.values(workflowOf(file).jobs);
 
 describe('Workflows', () => {
-  it('are exactly those that are tested here', () => {
-    expect(files.sort()).toEqual(['ci.yml', 'release.yml']);
-  });
+  it('are exactly those that are tested here', () => expect(files.sort()).toEqual(['ci.yml', 'release.yml']));
 
   it.each(files)('%s pins actions to commits, and states their versions', (file) => {
     const uses = textOf(file)
@@ -178,8 +175,7 @@ describe('Workflows', () => {
 
   it('run all parts of .ci/run, and at the same time', () => {
     const { parts } = workflowOf('ci.yml').jobs;
-    expect(parts!.needs).toBeUndefined();
-    expect(parts!.strategy!.matrix.part).toEqual(PARTS);
+    expect([parts!.needs, parts!.strategy!.matrix.part]).toEqual([undefined, PARTS]);
     expect(parts!.steps!.at(-1)!.run).toBe('.ci/run ${{ matrix.part }}');
     const script = readFileSync(join(root, '.ci/run'), 'utf8');
     expect(script).toContain(`set -- ${[...PARTS, 'tests'].join(' ')};`);

@@ -118,19 +118,17 @@ describe('The problem behind an error', () => {
   });
 });
 
-describe('The language of a port', () => {
-  it.each<[Language | undefined, boolean, unknown]>([
-    ['tls', false, EXPECTS_TLS],
-    ['tls', true, undefined],
-    ['redis', true, LACKS_TLS],
-    ['redis', false, undefined],
-    ['http', true, IS_HTTP],
-    ['http', false, IS_HTTP],
-    [undefined, true, undefined],
-  ])('%s, where TLS is used: %s', (language, usesTls, expected) => {
-    expect(problemWith(language, usesTls)).toBe(expected);
-  });
-});
+it.each<[Language | undefined, boolean, unknown]>([
+  ['tls', false, EXPECTS_TLS],
+  ['tls', true, undefined],
+  ['redis', true, LACKS_TLS],
+  ['redis', false, undefined],
+  ['http', true, IS_HTTP],
+  ['http', false, IS_HTTP],
+  [undefined, true, undefined],
+])('The language of a port %s, where TLS is used: %s', (language, usesTls, expected) =>
+  expect(problemWith(language, usesTls)).toBe(expected),
+);
 
 /** A clock with a socket: data that has arrived is read and processed before the clock calls back. */
 class SocketClock extends ManualClock {
@@ -228,8 +226,7 @@ describe('The connection for notifications', () => {
       await clock.settle();
       expect(seen.subscriptions).toBe(1 + look);
     }
-    expect(heard).toEqual([undefined]);
-    expect(seen.disconnects).toBe(0);
+    expect([heard, seen.disconnects]).toEqual([[undefined], 0]);
   });
 
   it('is not tested while it wakes waiters, or while nothing waits', async () => {
@@ -240,8 +237,7 @@ describe('The connection for notifications', () => {
       notifications.test();
     }
     await clock.advance(60_000);
-    expect(seen.subscriptions).toBe(1);
-    expect(clock.pendingTimers).toBe(0);
+    expect([seen.subscriptions, clock.pendingTimers]).toEqual([1, 0]);
   });
 
   it('is dropped when the server leaves a test unanswered, and works again afterwards', async () => {
@@ -271,8 +267,7 @@ describe('The connection for notifications', () => {
     clock.stall(60_000);
     notifications.test();
     await clock.settle();
-    expect(seen.disconnects).toBe(0);
-    expect(seen.subscriptions).toBe(2);
+    expect(seen).toMatchObject({ disconnects: 0, subscriptions: 2 });
   });
 
   it('is dropped when the server accepts it and does not become ready', async () => {

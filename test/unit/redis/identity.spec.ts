@@ -70,9 +70,8 @@ describe('The report of a server', () => {
     expect(report(INFO, { nonce: 'nonce', ttls: '' }).marker).toMatchObject({ maxTtl: 0 });
   });
 
-  it('contains no marker without a nonce', () => {
-    expect(report(INFO, { run: 'abc', from: '1700000000000' }).marker).toBeUndefined();
-  });
+  it('contains no marker without a nonce', () =>
+    expect(report(INFO, { run: 'abc', from: '1700000000000' }).marker).toBeUndefined());
 
   it('may be empty if INFO is denied', () => {
     const empty = report({});
@@ -87,18 +86,17 @@ describe('The report of a server', () => {
     expect(parseInfo(info, TIME)).toEqual(report());
   });
 
-  it('shows that the server was a replica', () => {
-    expect(report({ ...INFO, master_replid2: '0a'.repeat(20) }).wasPromoted).toBe(true);
-  });
+  it('shows that the server was a replica', () =>
+    expect(report({ ...INFO, master_replid2: '0a'.repeat(20) }).wasPromoted).toBe(true));
 
   it.each([
     ['allkeys-lru', 100, 'allkeys-lru'],
     ['volatile-ttl', 100, 'volatile-ttl'],
     ['noeviction', 100, undefined],
     ['allkeys-lru', 0, undefined],
-  ])('shows what the server evicts when its memory is full: %s with a limit of %d', (policy, limit, eviction) => {
-    expect(report({ maxmemory: String(limit), maxmemory_policy: policy }).eviction).toBe(eviction);
-  });
+  ])('shows what the server evicts when its memory is full: %s with a limit of %d', (policy, limit, eviction) =>
+    expect(report({ maxmemory: String(limit), maxmemory_policy: policy }).eviction).toBe(eviction),
+  );
 
   it('contains the version of Valkey, not the version that Valkey imitates', () => {
     expect(report({ redis_version: '7.2.4', valkey_version: '8.0.1', server_mode: 'cluster' })).toMatchObject({
@@ -115,13 +113,11 @@ describe('A server that must not vote', () => {
     ['one that is too old', { redis_version: '6.0.16' }, /6\.0\.16 is older than 7\.0: upgrade the server/],
     ['the last version that is too old', { redis_version: '6.2.16' }, /^its version 6\.2\.16 is older than 7\.0: /],
     ['one that is much too old', { redis_version: '5.0.0' }, /5\.0\.0/],
-  ])('is %s', (_, parts, reason) => {
-    expect(faultOf(report(parts))).toMatch(reason);
-  });
+  ])('is %s', (_, parts, reason) => expect(faultOf(report(parts))).toMatch(reason));
 
-  it.each(['7.0.0', '7.0.15', '8.0.2'])('is not one of version %s', (version) => {
-    expect(faultOf(report({ redis_version: version }))).toBeUndefined();
-  });
+  it.each(['7.0.0', '7.0.15', '8.0.2'])('is not one of version %s', (version) =>
+    expect(faultOf(report({ redis_version: version }))).toBeUndefined(),
+  );
 });
 
 const values = MARKER_FIELDS.map((field) => `a ${field}`);
@@ -130,10 +126,8 @@ const blank = (...names: string[]): string =>
   MARKER_FIELDS.map((field, index) => (names.includes(field) ? '' : values[index])).join('\n');
 
 describe('markerFrom', () => {
-  it('finds no marker where there is no nonce', () => {
-    expect(markerFrom([], 0)).toBeUndefined();
-    expect(markerFrom(['run', 'history', '', '5'], 0)).toBeUndefined();
-  });
+  it('finds no marker where there is no nonce', () =>
+    expect([markerFrom([], 0), markerFrom(['run', 'history', '', '5'], 0)]).toEqual([undefined, undefined]));
 
   it('takes an absent field for an empty one', () => {
     expect(markerFrom(['', '', 'nonce'], 0)).toMatchObject({
@@ -144,9 +138,16 @@ describe('markerFrom', () => {
 });
 
 describe('markArguments', () => {
-  it('does not compare announcements, which change all the time, for a change that leaves them as they are', () => {
-    expect(markArguments(server, { vetoed: 1 })).toEqual(['run', 'history', 5, 0, blank('ttls', 'known'), 'vetoed', 1]);
-  });
+  it('does not compare announcements, which change all the time, for a change that leaves them as they are', () =>
+    expect(markArguments(server, { vetoed: 1 })).toEqual([
+      'run',
+      'history',
+      5,
+      0,
+      blank('ttls', 'known'),
+      'vetoed',
+      1,
+    ]));
 
   it('compares announcements for a change that replaces them', () => {
     expect(markArguments(server, { ttls: '', from: 9 })).toEqual([

@@ -24,9 +24,8 @@ describe('One request of the usual kind', () => {
     expect(encoder.encode([release], true)).toEqual(['give', 'a', 'secret', 'queue of a']);
   });
 
-  it('has no place in a queue if this process would not be notified', () => {
-    expect(new RequestEncoder().encode([acquisition], false)).toEqual(['take', 'a', 'secret', '1000']);
-  });
+  it('has no place in a queue if this process would not be notified', () =>
+    expect(new RequestEncoder().encode([acquisition], false)).toEqual(['take', 'a', 'secret', '1000']));
 });
 
 describe('Any other requests', () => {
@@ -61,8 +60,7 @@ describe('A request for shared keys', () => {
     const released = new RequestEncoder().encode([{ ...release, isShared: true }], true);
     expect(released).toEqual(['part', 'a', 'secret', 'queue of a']);
     expect(encoded({ ...extending(['a'], 'secret', 5), isShared: true })).toEqual([['prolong', ['a'], 'secret', '5']]);
-    expect(isPlain(sharing(['a'], 'secret'))).toBe(false);
-    expect(isPlain(acquiring(['a'], 'secret'))).toBe(true);
+    expect([isPlain(sharing(['a'], 'secret')), isPlain(acquiring(['a'], 'secret'))]).toEqual([false, true]);
   });
 
   it('has no place in a queue if this process would not be notified', () => {
@@ -88,25 +86,21 @@ describe('A request for shared keys', () => {
   });
 });
 
-describe('A request for one of several keys', () => {
-  it('names the keys in the order in which to try them, and is never a plain SET', () => {
-    const request = picking(['b', 'a'], 'secret', { ttl: 5, queue: QUEUE });
-    const [text = ''] = new RequestEncoder().encode([request], true);
-    expect(JSON.parse(text)).toEqual([['pick', ['b', 'a'], 'secret', '5', ['queue of a'], 'me', 12]]);
-    expect(isPlain(picking(['a'], 'secret'))).toBe(false);
-  });
+it('A request for one of several keys names the keys in the order in which to try them, and is never a plain SET', () => {
+  const request = picking(['b', 'a'], 'secret', { ttl: 5, queue: QUEUE });
+  const [text = ''] = new RequestEncoder().encode([request], true);
+  expect(JSON.parse(text)).toEqual([['pick', ['b', 'a'], 'secret', '5', ['queue of a'], 'me', 12]]);
+  expect(isPlain(picking(['a'], 'secret'))).toBe(false);
 });
 
-describe('encodeGroups', () => {
-  it('gives each group its marker, before its requests', () => {
-    const group = { marker: 'seal', nonce: 'n', history: '', counters: 'c', requests: [acquiring(['key'], 'token')] };
-    const text = encodeGroups([group, { ...group, marker: 'other' }], false);
-    expect(JSON.parse(text)).toEqual({
-      groups: [
-        ['seal', 'n', '', 'c', [['take', 'key', 'token', '60000']]],
-        ['other', 'n', '', 'c', [['take', 'key', 'token', '60000']]],
-      ],
-    });
+it('encodeGroups gives each group its marker, before its requests', () => {
+  const group = { marker: 'seal', nonce: 'n', history: '', counters: 'c', requests: [acquiring(['key'], 'token')] };
+  const text = encodeGroups([group, { ...group, marker: 'other' }], false);
+  expect(JSON.parse(text)).toEqual({
+    groups: [
+      ['seal', 'n', '', 'c', [['take', 'key', 'token', '60000']]],
+      ['other', 'n', '', 'c', [['take', 'key', 'token', '60000']]],
+    ],
   });
 });
 
@@ -216,9 +210,9 @@ describe('An error reply of a server', () => {
       'ERR ACL failure in script: No permissions to access a key script: on @user_script:1.',
       'No permissions to access a key',
     ],
-  ])('has the code NOPERM for a permission that a script lacks, in the wording of %s', (_, message, reason) => {
-    expect(refusalFrom(because(message), [])).toEqual({ kind: 'refused', code: 'NOPERM', reason });
-  });
+  ])('has the code NOPERM for a permission that a script lacks, in the wording of %s', (_, message, reason) =>
+    expect(refusalFrom(because(message), [])).toEqual({ kind: 'refused', code: 'NOPERM', reason }),
+  );
 
   it.each([
     ['Redis', `OOM command not allowed when used memory > 'maxmemory'. script: ${SHA1}, on @user_script:1.`],
@@ -232,17 +226,13 @@ describe('An error reply of a server', () => {
   });
 });
 
-describe('The answer of a script', () => {
-  it.each([
-    ['1500 +3', { kind: 'held', remaining: 1_500, sharedBy: 3 }],
-    ['0 +0', { kind: 'held', remaining: 0, sharedBy: 0 }],
-    ['1500 2+3', { kind: 'held', remaining: 1_500, waiting: 2, sharedBy: 3 }],
-    ['1500 2', { kind: 'held', remaining: 1_500, waiting: 2 }],
-    ['-1 ', { kind: 'held', remaining: undefined }],
-    ['-8 12', { kind: 'granted', picked: 12 }],
-    ['-8 0!', { kind: 'granted', picked: 0, hasWaiters: true }],
-    ['-2 7', { kind: 'granted', fence: 7 }],
-  ])('%s is understood', (reply, answer) => {
-    expect(replyFrom(reply)).toEqual(answer);
-  });
-});
+it.each([
+  ['1500 +3', { kind: 'held', remaining: 1_500, sharedBy: 3 }],
+  ['0 +0', { kind: 'held', remaining: 0, sharedBy: 0 }],
+  ['1500 2+3', { kind: 'held', remaining: 1_500, waiting: 2, sharedBy: 3 }],
+  ['1500 2', { kind: 'held', remaining: 1_500, waiting: 2 }],
+  ['-1 ', { kind: 'held', remaining: undefined }],
+  ['-8 12', { kind: 'granted', picked: 12 }],
+  ['-8 0!', { kind: 'granted', picked: 0, hasWaiters: true }],
+  ['-2 7', { kind: 'granted', fence: 7 }],
+])('The answer of a script %s is understood', (reply, answer) => expect(replyFrom(reply)).toEqual(answer));

@@ -9,19 +9,17 @@ import { addressesIn, redactAddress, settingsOfUrl } from '../../../lib/redis/ur
 import { contextOf } from '../../support/context.js';
 import { fc } from '../../support/properties.js';
 
-describe('addressesIn', () => {
-  it.each([
-    ['', []],
-    [' , ', []],
-    ['redis://a', ['redis://a']],
-    ['redis://a, rediss://b,/run/a.sock', ['redis://a', 'rediss://b', '/run/a.sock']],
-    ['redis://a,,redis://b,', ['redis://a', 'redis://b']],
-    ['redis://a,redis+sentinel://b:1,c:2/m,redis://d', ['redis://a', 'redis+sentinel://b:1,c:2/m', 'redis://d']],
-    ['redis+cluster://a:1,b:2,rediss+cluster://c', ['redis+cluster://a:1,b:2', 'rediss+cluster://c']],
-  ])('splits a list at its commas, but not between the hosts of one URL: %j', (list, addresses) => {
-    expect(addressesIn(list)).toEqual(addresses);
-  });
-});
+it.each([
+  ['', []],
+  [' , ', []],
+  ['redis://a', ['redis://a']],
+  ['redis://a, rediss://b,/run/a.sock', ['redis://a', 'rediss://b', '/run/a.sock']],
+  ['redis://a,,redis://b,', ['redis://a', 'redis://b']],
+  ['redis://a,redis+sentinel://b:1,c:2/m,redis://d', ['redis://a', 'redis+sentinel://b:1,c:2/m', 'redis://d']],
+  ['redis+cluster://a:1,b:2,rediss+cluster://c', ['redis+cluster://a:1,b:2', 'rediss+cluster://c']],
+])('addressesIn splits a list at its commas, but not between the hosts of one URL: %j', (list, addresses) =>
+  expect(addressesIn(list)).toEqual(addresses),
+);
 
 const TLS = { tls: {}, enableTLSForSentinelMode: true, sentinelTLS: {} };
 
@@ -44,9 +42,7 @@ describe('The URL of a master that sentinels watch', () => {
       { sentinels: [at('a', 26_379)], name: 'm', sentinelUsername: 'u', sentinelPassword: 'p&' },
     ],
     ['rediss+sentinel://a/m', { sentinels: [at('a', 26_379)], name: 'm', ...TLS }],
-  ])('gives the settings of a client: %s', (url, settings) => {
-    expect(settingsOfUrl(url)).toEqual(settings);
-  });
+  ])('gives the settings of a client: %s', (url, settings) => expect(settingsOfUrl(url)).toEqual(settings));
 
   it.each<[string, RegExp]>([
     ['redis+sentinel://', /^must list sentinels as host:port/],
@@ -81,9 +77,7 @@ describe('The URL of a master that sentinels watch', () => {
     ['redis+sentinel://a/m,redis+sentinel://b/m', /^must be one address/],
     ['redis-sentinel://a/m', /^must begin with redis\+sentinel:\/\/ or rediss\+sentinel:\/\//],
     ['sentinel://a:1', /^must begin with redis\+sentinel:\/\//],
-  ])('names what is wrong: %s', (url, requirement) => {
-    expect(settingsOfUrl(url)).toMatch(requirement);
-  });
+  ])('names what is wrong: %s', (url, requirement) => expect(settingsOfUrl(url)).toMatch(requirement));
 });
 
 function at(host: string, port: number): object {
@@ -92,29 +86,27 @@ function at(host: string, port: number): object {
 
 const GROUP = { sentinels: [{ host: 'a' }, { host: '::1', port: 1 }], name: 'my locks' };
 
-describe('The URL of a master for the command line', () => {
-  it.each([
-    [{ host: '10.0.0.1', port: 6379 }, 'redis://10.0.0.1:6379'],
-    [{ host: '::1', port: 1, tls: {}, db: 2 }, 'rediss://[::1]:1/2'],
-    [{ host: 'h', port: 1, username: 'app', password: 'hunter2' }, 'redis://USER:PASSWORD@h:1'],
-    [{ host: 'h', port: 1, username: 'default', password: 'hunter2' }, 'redis://:PASSWORD@h:1'],
-    [{ path: '/run/redis.sock', port: 1 }, '/run/redis.sock'],
-    [{ ...GROUP, host: 'localhost', port: 6379 }, 'redis+sentinel://a:26379,[::1]:1/my%20locks'],
-    [
-      { ...GROUP, ...TLS, db: 2, sentinelPassword: 'p' },
-      'rediss+sentinel://a:26379,[::1]:1/my%20locks?db=2&sentinelPassword=PASSWORD',
-    ],
-    [
-      { ...GROUP, password: 'p', sentinelUsername: 'u' },
-      'redis+sentinel://:PASSWORD@a:26379,[::1]:1/my%20locks?sentinelUsername=USER',
-    ],
-    [{ ...GROUP, tls: {} }, 'redis+sentinel://a:26379,[::1]:1/my%20locks'],
-    [{ ...GROUP, sentinelTLS: {} }, 'redis://PRIMARY:6379'],
-    [{ sentinels: [{ host: 's' }], host: 'localhost', port: 6379 }, 'redis://PRIMARY:6379'],
-  ])('has placeholders in place of credentials: %j', (options, url) => {
-    expect(placeholderUrlOf(options)).toBe(url);
-  });
-});
+it.each([
+  [{ host: '10.0.0.1', port: 6379 }, 'redis://10.0.0.1:6379'],
+  [{ host: '::1', port: 1, tls: {}, db: 2 }, 'rediss://[::1]:1/2'],
+  [{ host: 'h', port: 1, username: 'app', password: 'hunter2' }, 'redis://USER:PASSWORD@h:1'],
+  [{ host: 'h', port: 1, username: 'default', password: 'hunter2' }, 'redis://:PASSWORD@h:1'],
+  [{ path: '/run/redis.sock', port: 1 }, '/run/redis.sock'],
+  [{ ...GROUP, host: 'localhost', port: 6379 }, 'redis+sentinel://a:26379,[::1]:1/my%20locks'],
+  [
+    { ...GROUP, ...TLS, db: 2, sentinelPassword: 'p' },
+    'rediss+sentinel://a:26379,[::1]:1/my%20locks?db=2&sentinelPassword=PASSWORD',
+  ],
+  [
+    { ...GROUP, password: 'p', sentinelUsername: 'u' },
+    'redis+sentinel://:PASSWORD@a:26379,[::1]:1/my%20locks?sentinelUsername=USER',
+  ],
+  [{ ...GROUP, tls: {} }, 'redis+sentinel://a:26379,[::1]:1/my%20locks'],
+  [{ ...GROUP, sentinelTLS: {} }, 'redis://PRIMARY:6379'],
+  [{ sentinels: [{ host: 's' }], host: 'localhost', port: 6379 }, 'redis://PRIMARY:6379'],
+])('The URL of a master for the command line has placeholders in place of credentials: %j', (options, url) =>
+  expect(placeholderUrlOf(options)).toBe(url),
+);
 
 describe('The URL of a cluster for the command line', () => {
   const clusterOf = (options: object, more: Partial<ClusterSettings> = {}): ClusterSettings => ({
@@ -141,9 +133,9 @@ describe('The URL of a cluster for the command line', () => {
       { usesTls: true, nodeTimeout: 15_000 },
       'rediss+cluster://:PASSWORD@a:7000,[::1]:7001?clusterNodeTimeout=15000',
     ],
-  ])('has all nodes, and placeholders in place of credentials: %j %j', (options, more, url) => {
-    expect(placeholderClusterUrlOf(clusterOf(options, more))).toBe(url);
-  });
+  ])('has all nodes, and placeholders in place of credentials: %j %j', (options, more, url) =>
+    expect(placeholderClusterUrlOf(clusterOf(options, more))).toBe(url),
+  );
 });
 
 describe('The command that examines the masters', () => {
@@ -155,9 +147,9 @@ describe('The command that examines the masters', () => {
     [{ keyPrefix: 'app:' }, `${masters} --prefix app:`],
     [{ keyPrefix: "it's " }, `${masters} --prefix 'it'\\''s '`],
     [{ restartGuard: false }, `${masters} --no-restart-guard`],
-  ])('has the settings on which its result depends: %j', (options, args) => {
-    expect(doctorCommand(urls, resolveSettings(options, 3))).toBe(`npx nestjs-redlock doctor ${args}`);
-  });
+  ])('has the settings on which its result depends: %j', (options, args) =>
+    expect(doctorCommand(urls, resolveSettings(options, 3))).toBe(`npx nestjs-redlock doctor ${args}`),
+  );
 });
 
 /** Connection strings of other ecosystems, with a password that may contain what separates the parts. */

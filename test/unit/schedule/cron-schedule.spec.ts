@@ -81,9 +81,9 @@ describe('A cron schedule', () => {
     ['* * 3 * * *', '2026-05-05T20:00:00.000Z', '2026-05-05T03:59:59Z'],
     ['0 3 1 1 *', '2026-05-05T10:00:00.000Z', '2026-01-01T03:00:00Z'],
     ['0 0 29 2 *', '2027-05-05T10:00:00.000Z', '2024-02-29T00:00:00Z'],
-  ])('finds the last tick of %s at %s', (expression, now, expected) => {
-    expect(new CronSchedule(expression, 'UTC').last(at(now))).toBe(at(expected));
-  });
+  ])('finds the last tick of %s at %s', (expression, now, expected) =>
+    expect(new CronSchedule(expression, 'UTC').last(at(now))).toBe(at(expected)),
+  );
 
   it('gives the same ticks in both directions', () => {
     const schedule = new CronSchedule('*/7 1-3 * * *', 'Europe/Berlin');
@@ -96,9 +96,9 @@ describe('A cron schedule', () => {
     }
   });
 
-  it.each(['61 * * * *', 'at noon', '* *', '0 0 30 2 *'])('refuses %s', (expression) => {
-    expect(() => new CronSchedule(expression, 'UTC')).toThrow();
-  });
+  it.each(['61 * * * *', 'at noon', '* *', '0 0 30 2 *'])('refuses %s', (expression) =>
+    expect(() => new CronSchedule(expression, 'UTC')).toThrow(),
+  );
 });
 
 describe('An interval', () => {
@@ -112,13 +112,14 @@ describe('An interval', () => {
   });
 });
 
-describe('The ticks of a cron expression where clocks are set back', () => {
-  it.each([
-    ['*/15 * * * *', 'Australia/Lord_Howe', '2026-04-04T12:00:00Z'],
-    ['45 * * * *', 'Australia/Lord_Howe', '2026-04-04T12:00:00Z'],
-    ['*/15 * * * *', 'America/Santiago', '2026-04-05T01:00:00Z'],
-    ['30 * * * *', 'Europe/Berlin', '2026-10-24T23:00:00Z'],
-  ])('of %s in %s always come after the moment that is asked about', (expression, zone, from) => {
+it.each([
+  ['*/15 * * * *', 'Australia/Lord_Howe', '2026-04-04T12:00:00Z'],
+  ['45 * * * *', 'Australia/Lord_Howe', '2026-04-04T12:00:00Z'],
+  ['*/15 * * * *', 'America/Santiago', '2026-04-05T01:00:00Z'],
+  ['30 * * * *', 'Europe/Berlin', '2026-10-24T23:00:00Z'],
+])(
+  'The ticks of a cron expression where clocks are set back of %s in %s always come after the moment that is asked about',
+  (expression, zone, from) => {
     const start = Date.parse(from);
     for (let minute = 0; minute < 5 * 60; minute += 25) {
       const schedule = new CronSchedule(expression, zone);
@@ -126,8 +127,8 @@ describe('The ticks of a cron expression where clocks are set back', () => {
       expect(schedule.next(moment)).toBeGreaterThan(moment);
       expect(schedule.last(moment)).toBeLessThanOrEqual(moment);
     }
-  });
-});
+  },
+);
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;

@@ -34,20 +34,17 @@ describe('The settings of a job', () => {
     [3_001, 1_500],
     ['1s', 1_000],
     ['5m', 20_000],
-  ])('let a crashed instance block %s for %d ms', (schedule, ttl) => {
-    expect(resolveJob(every(schedule), locks).ttl).toBe(ttl);
-  });
+  ])('let a crashed instance block %s for %d ms', (schedule, ttl) =>
+    expect(resolveJob(every(schedule), locks).ttl).toBe(ttl),
+  );
 
   it.each([
     ['999ms', 'must be from 1000'],
     ['often', 'must be a whole number of milliseconds'],
-  ])('have no period of %s', (period, message) => {
-    expect(() => resolveJob(every(period), locks)).toThrow(message);
-  });
+  ])('have no period of %s', (period, message) => expect(() => resolveJob(every(period), locks)).toThrow(message));
 
-  it('name the method in errors', () => {
-    expect(() => resolveJob(every('5m', { recover: 'no' }), locks)).toThrow(`${where}: recover must be true or false`);
-  });
+  it('name the method in errors', () =>
+    expect(() => resolveJob(every('5m', { recover: 'no' }), locks)).toThrow(`${where}: recover must be true or false`));
 });
 
 const failureOf = (thrown: unknown) =>
@@ -61,20 +58,18 @@ class Unreadable extends Error {
   }
 }
 
-describe('An attempt at a job', () => {
-  it.each<[string, unknown, string]>([
-    ['an error', new Error('out of paper'), 'out of paper'],
-    ['an error whose message is a list', Object.assign(new Error(), { message: ['a', 'b'] }), '["a","b"]'],
-    ['a string', 'out of paper', 'out of paper'],
-    ['nothing', undefined, 'undefined'],
-    ['an object without a prototype', Object.create(null), '{}'],
-    ['an error whose message cannot be read', new Unreadable(), 'an error without a readable message'],
-    ['a bigint', 1n, 'an error without a readable message'],
-  ])('has a message as its failure, if the method throws %s', async (_, thrown, message) => {
-    const failure = await failureOf(thrown);
-    expect(failure?.error === thrown).toBe(true);
-    expect(failure?.message).toBe(message);
-  });
+it.each<[string, unknown, string]>([
+  ['an error', new Error('out of paper'), 'out of paper'],
+  ['an error whose message is a list', Object.assign(new Error(), { message: ['a', 'b'] }), '["a","b"]'],
+  ['a string', 'out of paper', 'out of paper'],
+  ['nothing', undefined, 'undefined'],
+  ['an object without a prototype', Object.create(null), '{}'],
+  ['an error whose message cannot be read', new Unreadable(), 'an error without a readable message'],
+  ['a bigint', 1n, 'an error without a readable message'],
+])('An attempt at a job has a message as its failure, if the method throws %s', async (_, thrown, message) => {
+  const failure = await failureOf(thrown);
+  expect(failure?.error === thrown).toBe(true);
+  expect(failure?.message).toBe(message);
 });
 
 const HOUR = 3_600_000;
@@ -92,9 +87,7 @@ function setUp() {
 
 // Protocol 14.2
 describe('The time of the masters', () => {
-  it('is that of the process until a master has answered', () => {
-    expect(setUp().ahead()).toBe(0);
-  });
+  it('is that of the process until a master has answered', () => expect(setUp().ahead()).toBe(0));
 
   it.each([-HOUR, HOUR])(
     'is not that of one whose clock differs by %d ms, while another one is down',

@@ -121,8 +121,17 @@ function setUp(policy: Partial<JobPolicy> = {}, aheadOfSecond = 0) {
 const refusals = (length: number): Error[] =>
   Array.from({ length }, () => new QuorumUnavailableError('set', [], [], 2, 3));
 
-/** Instance `a` has begun the first tick and does not end it, and `b` waits for the lock. */
+/** Instance `a` has begun the first tick and does not end it. */
 async function hungRun(policy: Partial<JobPolicy> = {}) {
+  const stage = setUp(policy);
+  stage.a.hang();
+  stage.a.start();
+  await stage.to(1, 1);
+  return stage;
+}
+
+/** As {@link hungRun}, and `b` waits for the lock. */
+async function awaitedRun(policy: Partial<JobPolicy> = {}) {
   const stage = setUp(policy);
   const { a, b, to } = stage;
   a.hang();
@@ -133,6 +142,13 @@ async function hungRun(policy: Partial<JobPolicy> = {}) {
   return stage;
 }
 
+/** Both instances have started. */
+function bothStarted(policy: Partial<JobPolicy> = {}, aheadOfSecond = 0) {
+  const stage = setUp(policy, aheadOfSecond);
+  for (const instance of [stage.a, stage.b]) instance.start();
+  return stage;
+}
+
 /** The ticks that these instances have run. */
 const ticksOf = (...instances: Instance[]): number[] =>
   instances.flatMap(({ runs }) => runs.map(({ scheduledFor }) => (scheduledFor.getTime() - START) / PERIOD));
@@ -140,18 +156,14 @@ const ticksOf = (...instances: Instance[]): number[] =>
 // Protocol 14.3
 describe('A job on several instances', () => {
   it('runs each tick once, with its nominal time', async () => {
-    const { a, b, to } = setUp();
-    a.start();
-    b.start();
+    const { a, b, to } = bothStarted();
     await to(5, 1);
     expect(ticksOf(a, b).sort()).toEqual([1, 2, 3, 4, 5]);
     expect([...a.events, ...b.events].filter((event) => event.endsWith('finished'))).toHaveLength(5);
   });
 
   it.each([25_000, -25_000, 30_000])('runs each tick once if a clock differs by %d ms', async (ahead) => {
-    const { a, b, to, record } = setUp({}, ahead);
-    a.start();
-    b.start();
+    const { a, b, to, record } = bothStarted({}, ahead);
     await to(5, 30_001);
     const ticks = ticksOf(a, b);
     expect(ticks.sort().filter((tick) => tick >= 1 && tick <= 5)).toEqual([1, 2, 3, 4, 5]);
@@ -215,8 +227,9 @@ describe('A job while clocks of masters are wrong', () => {
 });
 
 // Protocol 14.2
-describe('A wall clock that is set forward while a job runs', () => {
-  it.each(['skip', 'queue'] as const)('costs no instance a tick, and runs none early: overlap %s', async (overlap) => {
+it.each(['skip', 'queue'] as const)(
+  'A wall clock that is set forward while a job runs costs no instance a tick, and runs none early: overlap %s',
+  async (overlap) => {
     const { a, clock, cluster, to } = setUp({ overlap });
     const wrong = new ShiftedClock(clock, 0);
     const c = new Instance('c', cluster, wrong, { overlap });
@@ -232,8 +245,8 @@ describe('A wall clock that is set forward while a job runs', () => {
     await to(4, 1);
     expect(ticksOf(a, c).sort()).toEqual([1, 2, 3, 4]);
     expect([...a.events, ...c.events].filter((event) => event.endsWith('overlap'))).toEqual([]);
-  });
-});
+  },
+);
 
 describe('A schedule that changes while instances are replaced', () => {
   it('runs the ticks of both schedules once, and none twice', async () => {
@@ -263,27 +276,25 @@ describe('A schedule that changes while instances are replaced', () => {
   });
 });
 
-describe('A job that never returns', () => {
-  it('is reported when it loses its lock, and not again when it returns', async () => {
-    const { a, b, cluster, to } = await hungRun();
-    expect(a.job.lost).toBeUndefined();
-    cluster.expire(RESOURCE);
-    expect(a.events).toEqual(['1 started 1', '1 unfinished']);
-    expect(a.job.lost).toEqual({ scheduledFor: new Date(START + PERIOD), attempt: 1 });
-    await to(3, 1);
-    expect(b.eventsOf('ok')).toEqual(['1 ok', '2 ok', '3 ok']);
-    expect(a.runs).toHaveLength(1);
-    a.end();
-    await to(3, 2);
-    expect(a.job.lost).toBeUndefined();
-    expect(a.eventsOf('unfinished')).toHaveLength(1);
-  });
+it('A job that never returns is reported when it loses its lock, and not again when it returns', async () => {
+  const { a, b, cluster, to } = await awaitedRun();
+  expect(a.job.lost).toBeUndefined();
+  cluster.expire(RESOURCE);
+  expect(a.events).toEqual(['1 started 1', '1 unfinished']);
+  expect(a.job.lost).toEqual({ scheduledFor: new Date(START + PERIOD), attempt: 1 });
+  await to(3, 1);
+  expect(b.eventsOf('ok')).toEqual(['1 ok', '2 ok', '3 ok']);
+  expect(a.runs).toHaveLength(1);
+  a.end();
+  await to(3, 2);
+  expect(a.job.lost).toBeUndefined();
+  expect(a.eventsOf('unfinished')).toHaveLength(1);
 });
 
 describe('A job whose instance is gone', () => {
   // Protocol 14.4
   it('runs again as the next attempt, on an instance that waited', async () => {
-    const { b, cluster, to, record } = await hungRun();
+    const { b, cluster, to, record } = await awaitedRun();
     expect(cluster.waiters(RESOURCE)).toEqual(['b']);
     cluster.expire(RESOURCE);
     await to(1, 2);
@@ -295,10 +306,7 @@ describe('A job whose instance is gone', () => {
   });
 
   it('runs again on an instance that noticed it too late to run it', async () => {
-    const { a, b, cluster, to } = setUp();
-    a.hang();
-    a.start();
-    await to(1, 1);
+    const { b, cluster, to } = await hungRun();
     b.job.missed(START + PERIOD, 'late');
     await to(1, 2);
     expect([b.events, cluster.waiters(RESOURCE)]).toEqual([['1 late'], ['b']]);
@@ -308,23 +316,16 @@ describe('A job whose instance is gone', () => {
   });
 
   it('runs again before the next tick, and then that one if it is queued', async () => {
-    const { b, cluster, to } = await hungRun({ overlap: 'queue' });
+    const { b, cluster, to } = await awaitedRun({ overlap: 'queue' });
     await to(2, 1);
     cluster.expire(RESOURCE);
     await to(2, 2);
-    expect(b.events.filter((event) => !event.endsWith('superseded'))).toEqual([
-      '1 started 2',
-      '1 ok',
-      '2 started 1',
-      '2 ok',
-    ]);
+    const events = b.events.filter((event) => !event.endsWith('superseded'));
+    expect(events).toEqual(['1 started 2', '1 ok', '2 started 1', '2 ok']);
   });
 
   it('runs again when an instance starts, without a tick', async () => {
-    const { a, b, cluster, to } = setUp();
-    a.hang();
-    a.start();
-    await to(1, 1);
+    const { a, b, cluster, to } = await hungRun();
     a.stop();
     cluster.expire(RESOURCE);
     b.start();
@@ -333,7 +334,7 @@ describe('A job whose instance is gone', () => {
   });
 
   it('is abandoned without recovery', async () => {
-    const { b, cluster, to, record } = await hungRun({ recover: false });
+    const { b, cluster, to, record } = await awaitedRun({ recover: false });
     cluster.expire(RESOURCE);
     await to(1, 2);
     expect(b.runs).toHaveLength(0);
@@ -344,10 +345,7 @@ describe('A job whose instance is gone', () => {
   });
 
   it('aborts the signal of the run that lost the lock, and records nothing for it', async () => {
-    const { a, cluster, to, record } = setUp();
-    a.hang();
-    a.start();
-    await to(1, 1);
+    const { a, cluster, to, record } = await hungRun();
     cluster.expire(RESOURCE);
     expect(a.runs[0]?.signal.reason).toEqual(new Error('the lock was lost'));
     expect(record()?.state).toBe('started');
@@ -380,9 +378,7 @@ describe('A job that fails', () => {
 
   it('tries to record its end until it can', async () => {
     const { a, cluster, to, record } = setUp();
-    a.work = () => {
-      cluster.failures.push(...refusals(3));
-    };
+    a.work = () => void cluster.failures.push(...refusals(3));
     a.start();
     await to(1, 1_000);
     expect(record()?.state).toBe('ok');
@@ -413,18 +409,18 @@ describe('A job that fails', () => {
 
 describe('A tick that comes due while an earlier one runs', () => {
   it('is skipped on all instances', async () => {
-    const { a, b, to } = await hungRun();
+    const { a, b, to } = await awaitedRun();
     await to(2, 1_000);
     a.end();
     await to(2, 2_000);
-    expect(a.job.lastSkip).toMatchObject({ scheduledFor: new Date(START + 2 * PERIOD), reason: 'overlap' });
-    expect(b.job.lastSkip).toMatchObject({ scheduledFor: new Date(START + 2 * PERIOD), reason: 'overlap' });
+    const skip = { scheduledFor: new Date(START + 2 * PERIOD), reason: 'overlap' };
+    for (const { job } of [a, b]) expect(job.lastSkip).toMatchObject(skip);
     await to(3, 1);
     expect(ticksOf(a, b)).toEqual([1, 3]);
   });
 
   it('is skipped if it came due between two attempts at the earlier one, on another instance', async () => {
-    const { b, cluster, to } = await hungRun();
+    const { b, cluster, to } = await awaitedRun();
     await to(2, 1);
     cluster.expire(RESOURCE);
     await to(2, 2);
@@ -548,7 +544,7 @@ describe('At a shutdown', () => {
   });
 
   it('a job that still succeeds has run', async () => {
-    const { a, b, clock, record } = await hungRun();
+    const { a, b, clock, record } = await awaitedRun();
     a.stop();
     a.end();
     await clock.settle();
@@ -566,10 +562,8 @@ describe('At a shutdown', () => {
     waiting.stop();
     await clock.settle();
     expect(cluster.waiters(RESOURCE)).toEqual([]);
-    for (const each of [a, b]) {
-      each.stop();
-      each.end();
-    }
+    for (const each of [a, b]) each.stop();
+    for (const each of [a, b]) each.end();
     await clock.settle();
     expect(clock.pendingTimers).toBe(0);
   });

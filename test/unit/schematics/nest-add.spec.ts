@@ -97,8 +97,7 @@ export class AppModule {}
     ['a quoted property', "@Module({ 'imports': [OrderModule] })", 1],
   ])('keeps every element and comment of %s', (_, decorator, others) => {
     const text = edited(fileWith(decorator));
-    const parsed = typescript.transpileModule(text, { reportDiagnostics: true });
-    expect(parsed.diagnostics).toEqual([]);
+    expect(typescript.transpileModule(text, { reportDiagnostics: true }).diagnostics).toEqual([]);
     expect(importsOf(text)).toHaveLength(others + 1);
     expect(text).toMatch(/^ *\),\n *(?:\/\*.*\*\/ *)?\]/m); // the end of the list is on a line of its own
     expect(importsOf(text).at(-1)).toMatch(/^RedlockModule\.forRoot\(/);
@@ -133,9 +132,8 @@ export class AppModule {}
     expect(text).toMatch(/^#!\/usr\/bin\/env node\nimport \{ RedlockModule \} from/);
   });
 
-  it('finds imports whose name is a computed text', () => {
-    expect(edited(fileWith("@Module({ ['imports']: [OrderModule] })")).match(/imports/g)).toHaveLength(1);
-  });
+  it('finds imports whose name is a computed text', () =>
+    expect(edited(fileWith("@Module({ ['imports']: [OrderModule] })")).match(/imports/g)).toHaveLength(1));
 
   it('adds an import to a file that imports only a type of that package', () => {
     const imports = `${IMPORTS}import type { Lock } from 'nestjs-redlock';\n`;
@@ -176,13 +174,14 @@ export class AppModule {}
       fileWith('@Module({})', `${IMPORTS}import { RedlockModule } from 'other';\n`),
       'it uses the name RedlockModule for something else',
     ],
-  ])('leaves %s to the reader', (_, text, unusual) => {
-    expect(registerIn(typescript, text, undefined)).toEqual({ unusual });
-  });
+  ])('leaves %s to the reader', (_, text, unusual) =>
+    expect(registerIn(typescript, text, undefined)).toEqual({ unusual }),
+  );
 
-  it('says which class it has not found', () => {
-    expect(registerIn(typescript, fileWith('@Module({})'), 'Root')).toEqual({ unusual: 'it has no Root with @Module' });
-  });
+  it('says which class it has not found', () =>
+    expect(registerIn(typescript, fileWith('@Module({})'), 'Root')).toEqual({
+      unusual: 'it has no Root with @Module',
+    }));
 });
 
 describe('findTypeScript', () => {
@@ -216,7 +215,5 @@ describe('findTypeScript', () => {
     expect(findTypeScript(folder)?.version).toBe('6.0.3');
   });
 
-  it('finds nothing in an application without a compiler', () => {
-    expect(findTypeScript(folder)).toBeUndefined();
-  });
+  it('finds nothing in an application without a compiler', () => expect(findTypeScript(folder)).toBeUndefined());
 });

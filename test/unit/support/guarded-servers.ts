@@ -175,6 +175,16 @@ export class Link implements GuardedServer {
     return Promise.resolve(known);
   }
 
+  /** Delays reports until the returned function is called. */
+  hold(): () => void {
+    let letGo: () => void = () => undefined;
+    this.held = new Promise((resolve) => (letGo = resolve));
+    return () => {
+      letGo();
+      this.held = undefined;
+    };
+  }
+
   reconnect(): void {
     this.reconnects++;
   }

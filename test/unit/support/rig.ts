@@ -3,6 +3,7 @@ import type { Lock } from '../../../lib/core/lock.js';
 import { combine, type LockObserver, type OnHeld } from '../../../lib/core/observer.js';
 import { Redlock } from '../../../lib/core/redlock.js';
 import { resolveResources } from '../../../lib/core/settings/resources.js';
+import type { MasterRequest } from '../../../lib/core/master.interface.js';
 import type { AcquireOptions, RedlockOptions } from '../../../lib/core/settings/options.js';
 import { resolveCall, resolveSettings } from '../../../lib/core/settings/settings.js';
 import type { Witness } from '../../../lib/core/witness.interface.js';
@@ -74,14 +75,58 @@ export class Rig {
     this.script(this.masters.length, behaviour);
   }
 
+  /** Another process on the same masters. */
+  peer(options: Omit<RigOptions, 'masters'> = {}): Rig {
+    return new Rig(options, this);
+  }
+
+  /** Sets the behaviour of one master after the other. */
+  scriptEach(...behaviours: readonly Behaviour[]): void {
+    behaviours.forEach((behaviour, i) => (this.masters[i]!.behaviour = behaviour));
+  }
+
   /** Number of keys on each master. */
   get keys(): number[] {
     return this.masters.map(({ size }) => size);
   }
 
+  /** Number of processes in the queues of each master. */
+  get queued(): number[] {
+    return this.masters.map(({ memory }) => memory.queued);
+  }
+
+  /** Number of requests of one kind to each master, since the last `forget`. */
+  counts(op: MasterRequest['op']): number[] {
+    return this.masters.map((master) => master.times(op).length);
+  }
+
+  forget(): void {
+    for (const { asked } of this.masters) asked.length = 0;
+  }
+
+  /** Waits for a promise, and lets everything happen that takes no time. */
+  async settle(promise?: Promise<unknown>): Promise<void> {
+    await promise;
+    await this.clock.settle();
+  }
+
   /** Follows a promise without waiting for it. */
   follow<T>(promise: Promise<T>): Followed<T> {
     return new Followed(promise, this.clock);
+  }
+
+  /** Follows a promise, and lets everything happen that takes no time. */
+  async outcomeOf<T>(promise: Promise<T>): Promise<Followed<T>> {
+    const followed = this.follow(promise);
+    await this.clock.settle();
+    return followed;
+  }
+
+  /** Follows a promise while so many milliseconds pass. */
+  async outcomeAfter<T>(milliseconds: number, promise: Promise<T>): Promise<Followed<T>> {
+    const followed = this.follow(promise);
+    await this.clock.advance(milliseconds);
+    return followed;
   }
 }
 

@@ -23,14 +23,12 @@ class Express extends OrderService {
 
 const NOT_ACQUIRED = expect.objectContaining({ code: 'LOCK_NOT_ACQUIRED' });
 
-describe('An object that Nest did not create', () => {
-  it('does not run its locked methods, and the error names withLocks as the remedy', async () => {
-    const orders = new OrderService('ship');
-    await expect(orders.ship('7')).rejects.toThrow(
-      /OrderService\.ship has no LockService.*withLocks\(object\) of nestjs-redlock\/testing/,
-    );
-    expect(orders.shipped).toBe(0);
-  });
+it('An object that Nest did not create does not run its locked methods, and the error names withLocks as the remedy', async () => {
+  const orders = new OrderService('ship');
+  await expect(orders.ship('7')).rejects.toThrow(
+    /OrderService\.ship has no LockService.*withLocks\(object\) of nestjs-redlock\/testing/,
+  );
+  expect(orders.shipped).toBe(0);
 });
 
 describe('withLocks', () => {
@@ -75,9 +73,7 @@ describe('withLocks', () => {
     ['the class', OrderService, /^withLocks needs an object, as in withLocks\(new OrderService\(\)\)/],
     ['null', null, /^withLocks needs an object, as in withLocks\(new OrderService\(\)\)/],
     ['an object without @WithLock', { orders: 1 }, /^withLocks needs an object whose class has a @WithLock method/],
-  ])('refuses %s', (_, object, message) => {
-    expect(() => withLocks(object as object)).toThrow(message);
-  });
+  ])('refuses %s', (_, object, message) => expect(() => withLocks(object as object)).toThrow(message));
 
   it('refuses a mock in place of the lock service, and names the remedy', () => {
     const mock = { hold: () => undefined, check: () => undefined };

@@ -55,9 +55,8 @@ describe('The checker', () => {
   describe('overlaps', () => {
     const count = { 'overlaps between believers': 1 };
 
-    it('are counted between two holders that believe at the same time', () => {
-      expect(found({ workers: [worker(holder('1', 10, 100)), worker(holder('2', 99, 150))] })).toEqual(count);
-    });
+    it('are counted between two holders that believe at the same time', () =>
+      expect(found({ workers: [worker(holder('1', 10, 100)), worker(holder('2', 99, 150))] })).toEqual(count));
 
     it('are counted inside a longer section, behind a shorter one', () => {
       const workers = [worker(holder('1', 10, 500), holder('2', 20, 30), holder('3', 400, 410))];
@@ -98,9 +97,9 @@ describe('The checker', () => {
       ['gave up the lock', { kind: 'left', section: '1', at: 50, stalled: 0, why: 'released' }],
       ['noticed the loss', { kind: 'lost', section: '1', at: 50, stalled: 0, why: 'owner-changed' }],
       ['shortened its validity', { kind: 'looked', section: '1', at: 50, until: 50 }],
-    ])('are not counted if the holder %s before', (_, event) => {
-      expect(found({ workers: [worker(holder('1', 10, 100), event), worker(holder('2', 60, 70))] })).toEqual({});
-    });
+    ])('are not counted if the holder %s before', (_, event) =>
+      expect(found({ workers: [worker(holder('1', 10, 100), event), worker(holder('2', 60, 70))] })).toEqual({}),
+    );
 
     it('are counted if the holder looked and saw the lock extended', () => {
       const looked: TraceEvent = { kind: 'looked', section: '1', at: 90, until: 200 };
@@ -130,9 +129,8 @@ describe('The checker', () => {
       holder(name, from, until, { keys: [`p#${slot}`], permits: 3 });
     const three = [permit('1', 0, 10, 100), permit('2', 1, 20, 100), permit('3', 2, 30, 100)];
 
-    it('may all be taken at the same time', () => {
-      expect(found({ keys, workers: [worker(...three, permit('4', 1, 100, 120))] })).toEqual({});
-    });
+    it('may all be taken at the same time', () =>
+      expect(found({ keys, workers: [worker(...three, permit('4', 1, 100, 120))] })).toEqual({}));
 
     it('are counted beyond their number, whatever their slots', () => {
       const count = { 'permits beyond their number': 1 };
@@ -222,9 +220,8 @@ describe('The checker', () => {
       expect(found({ workers })).toEqual({ 'late loss reports': 1 });
     });
 
-    it('are not late if the process did not run', () => {
-      expect(found({ workers: [worker(holder('1', 10, 100), { ...lost, stalled: 80 })] })).toEqual({});
-    });
+    it('are not late if the process did not run', () =>
+      expect(found({ workers: [worker(holder('1', 10, 100), { ...lost, stalled: 80 })] })).toEqual({}));
   });
 
   it('counts unhandled errors', () => {

@@ -188,7 +188,5 @@ describe('The verdict about killed jobs', () => {
       { runs: [...once(0, 2), ['start', 1, 1, 'a1']] },
       /^the last attempt of .* has not ended$/,
     ],
-  ])('reports %s', (_, story, problem) => {
-    expect(judge(story).problems).toEqual([expect.stringMatching(problem)]);
-  });
+  ])('reports %s', (_, story, problem) => expect(judge(story).problems).toEqual([expect.stringMatching(problem)]));
 });

@@ -21,7 +21,7 @@ import { TestClock } from '../../support/test-clock.js';
 /** Several processes on the same masters, beside one that holds resource `a`. */
 async function crowd(processes: number, options: { masters?: number } = {}) {
   const rig = new Rig(options);
-  const others = Array.from({ length: processes }, () => new Rig({}, rig));
+  const others = Array.from({ length: processes }, () => rig.peer());
   const holder = await rig.lock('a', { ttl: 20_000 });
   const turns: string[] = [];
   const locks: Lock[] = [];
@@ -34,7 +34,7 @@ async function crowd(processes: number, options: { masters?: number } = {}) {
     await rig.clock.advance(1);
   };
   const forget = (): void => rig.masters.forEach((master) => (master.asked.length = 0));
-  const asked = (): number[] => rig.masters.map((master) => master.requests('acquire').length);
+  const asked = (): number[] => rig.counts('acquire');
   return { rig, others, holder, turns, locks, wait, forget, asked };
 }
 
@@ -59,31 +59,26 @@ describe('A hand-off between processes', () => {
     for (const i of [0, 1, 2, 3]) {
       forget();
       const { now } = rig.clock;
-      await lock.release();
-      await rig.clock.settle();
+      await rig.settle(lock.release());
       expect(rig.clock.now).toBe(now);
       expect(turns.at(-1)).toBe(`${i}`);
       expect(asked()).toEqual(asked().map(() => 1));
       lock = locks[i]!;
     }
-    await lock.release();
-    await rig.clock.settle();
-    expect(rig.keys).toEqual(rig.keys.map(() => 0));
-    expect(rig.clock.pendingTimers).toBe(0);
+    await rig.settle(lock.release());
+    expect([rig.keys, rig.clock.pendingTimers]).toEqual([rig.keys.map(() => 0), 0]);
   });
 
   it('goes to the call that has waited longest: a later call does not inherit an aborted one’s place', async () => {
     const { rig, others, holder, turns, wait } = await crowd(2);
     const aborter = new AbortController();
-    const impatient = rig.follow(others[0]!.acquire('a', { wait: 60_000, signal: aborter.signal }));
-    await rig.clock.advance(10);
+    const impatient = await rig.outcomeAfter(10, others[0]!.acquire('a', { wait: 60_000, signal: aborter.signal }));
     await wait(1);
     await wait(0);
     aborter.abort();
     await rig.clock.advance(1_000);
     expect(impatient.state).toBe('rejected');
-    await holder.release();
-    await rig.clock.settle();
+    await rig.settle(holder.release());
     expect(turns).toEqual(['1']);
   });
 
@@ -105,6 +100,8 @@ describe('A hand-off between processes', () => {
 });
 
 describe('A process that is woken', () => {
+  /** The release of the old holder arrives after the request of the next one. */
+  const releasesLate = only('release', after(3, obeys), after(2, obeys));
   /** A waiter at the home master, and the other masters. */
   async function woken() {
     const stage = await crowd(1);
@@ -132,8 +129,7 @@ describe('A process that is woken', () => {
   it('sends its requests to all masters at once, and needs only a quorum of them', async () => {
     const { rig, home, holder, turns, asked } = await woken();
     home.behaviour = only('acquire', obeysAfter(5));
-    await holder.release();
-    await rig.clock.settle();
+    await rig.settle(holder.release());
     expect(asked()).toEqual([1, 1, 1]);
     expect(turns).toEqual(['0']);
     await rig.clock.advance(5);
@@ -142,9 +138,7 @@ describe('A process that is woken', () => {
 
   it('tries again, without giving anything back, if the release arrives after the notification', async () => {
     const { rig, others, holder, turns, asked } = await woken();
-    const late: Behaviour = (request, reply, master) =>
-      after(request.op === 'release' ? 3 : 2, obeys)(request, reply, master);
-    for (const master of others) master.behaviour = late;
+    for (const master of others) master.behaviour = releasesLate;
     const { now } = rig.clock;
     void holder.release();
     await rig.clock.advance(4);
@@ -152,14 +146,12 @@ describe('A process that is woken', () => {
     expect(rig.clock.now - now).toBe(4);
     expect([...asked()].sort()).toEqual([1, 2, 2]);
     // Only the releases of the old holder.
-    expect(rig.masters.map((master) => master.requests('release').length)).toEqual([1, 1, 1]);
+    expect(rig.counts('release')).toEqual([1, 1, 1]);
   });
 
   it('counts the validity from the first request, however often it tried', async () => {
     const { rig, others, holder, locks } = await woken();
-    for (const master of others) {
-      master.behaviour = (request, reply) => after(request.op === 'release' ? 3 : 2, obeys)(request, reply, master);
-    }
+    for (const master of others) master.behaviour = releasesLate;
     void holder.release();
     await rig.clock.advance(4);
     expect(locks[0]!.remaining()).toBe(20_000 - 4 - 202);
@@ -184,8 +176,7 @@ describe('A process that is woken', () => {
     const { rig, home, others, holder, turns, asked } = await woken();
     home.behaviour = only('acquire', says(held));
     others[0]!.behaviour = only('acquire', says(held));
-    await holder.release();
-    await rig.clock.settle();
+    await rig.settle(holder.release());
     expect(turns).toEqual([]);
     expect(asked()).toEqual([1, 1, 1]);
     expect(others.map(({ size }) => size)).toEqual([0, 0]);
@@ -195,8 +186,7 @@ describe('A process that is woken', () => {
     const stage = await crowd(1);
     const { rig, holder, others } = stage;
     const aborter = new AbortController();
-    const lock = rig.follow(others[0]!.acquire('a', { wait: 60_000, signal: aborter.signal }));
-    await rig.clock.settle();
+    const lock = await rig.outcomeOf(others[0]!.acquire('a', { wait: 60_000, signal: aborter.signal }));
     const home = gateOf(rig);
     const rest = rig.masters.filter((master) => master !== home);
     stage.forget();
@@ -213,53 +203,46 @@ describe('A process that is woken', () => {
   });
 });
 
-describe('Several resources together', () => {
-  it('are taken in any order by processes that never wait for each other forever', async () => {
-    const rig = new Rig();
-    const others = Array.from({ length: 6 }, () => new Rig({}, rig));
-    const sets = [['a', 'b'], ['b', 'a'], ['b', 'c'], ['c', 'a'], ['c', 'b', 'a'], ['b']];
-    const turns = sets.map(() => 0);
-    const work = others.map(async (other, i) => {
-      for (let round = 0; round < 10; round++) {
-        const lock = await other.acquire(sets[i]!, { wait: 600_000 });
-        await new Promise<void>((resolve) => void rig.clock.schedule(5, resolve));
-        await lock.release();
-        turns[i]!++;
-      }
-    });
-    await rig.clock.advance(60_000);
-    expect(turns).toEqual(sets.map(() => 10));
-    await Promise.all(work);
-    expect(rig.keys).toEqual([0, 0, 0]);
-    expect(rig.masters.map(({ memory }) => memory.queued)).toEqual([0, 0, 0]);
-    expect(rig.clock.pendingTimers).toBe(0);
+it('Several resources together are taken in any order by processes that never wait for each other forever', async () => {
+  const rig = new Rig();
+  const others = Array.from({ length: 6 }, () => rig.peer());
+  const sets = [['a', 'b'], ['b', 'a'], ['b', 'c'], ['c', 'a'], ['c', 'b', 'a'], ['b']];
+  const turns = sets.map(() => 0);
+  const work = others.map(async (other, i) => {
+    for (let round = 0; round < 10; round++) {
+      const lock = await other.acquire(sets[i]!, { wait: 600_000 });
+      await new Promise<void>((resolve) => void rig.clock.schedule(5, resolve));
+      await lock.release();
+      turns[i]!++;
+    }
   });
+  await rig.clock.advance(60_000);
+  expect(turns).toEqual(sets.map(() => 10));
+  await Promise.all(work);
+  expect([rig.keys, rig.queued, rig.clock.pendingTimers]).toEqual([[0, 0, 0], [0, 0, 0], 0]);
 });
 
 describe('A home master', () => {
-  it.each<[string, Behaviour]>([
-    ['that refuses', says(refused)],
-    ['that is down, unnoticed', says(unreachable)],
-  ])('%s causes no hot loop, and no wait beyond the next poll', async (_, behaviour) => {
+  // One poll every 250 to 750 ms, with one request to the home master and one to all masters.
+  it.each<[string, (home: ScriptedMaster) => void, number]>([
+    [
+      'that refuses causes no hot loop, and no wait beyond the next poll',
+      (home) => (home.behaviour = says(refused)),
+      40,
+    ],
+    [
+      'that is down, unnoticed causes no hot loop, and no wait beyond the next poll',
+      (home) => (home.behaviour = says(unreachable)),
+      40,
+    ],
+    ['that has lost its keys causes no hot loop', ({ memory }) => memory.flush(), 50],
+  ])('%s', async (_, spoil, polls) => {
     const { rig, holder, turns, wait, forget, asked } = await crowd(1);
     await wait(0);
-    gateOf(rig).behaviour = behaviour;
+    spoil(gateOf(rig));
     forget();
     await rig.clock.advance(10_000);
-    // One poll every 250 to 750 ms, with one request to the home master and one to all masters.
-    expect(Math.max(...asked())).toBeLessThanOrEqual(2 * 40);
-    await holder.release();
-    await rig.clock.advance(750);
-    expect(turns).toEqual(['0']);
-  });
-
-  it('that has lost its keys causes no hot loop', async () => {
-    const { rig, holder, turns, wait, forget, asked } = await crowd(1);
-    await wait(0);
-    gateOf(rig).memory.flush();
-    forget();
-    await rig.clock.advance(10_000);
-    expect(Math.max(...asked())).toBeLessThanOrEqual(2 * 50);
+    expect(Math.max(...asked())).toBeLessThanOrEqual(2 * polls);
     await holder.release();
     await rig.clock.advance(750);
     expect(turns).toEqual(['0']);
@@ -288,8 +271,7 @@ describe('A home master', () => {
     home.behaviour = obeys;
     home.becomeReady();
     await rig.clock.advance(1_500);
-    await holder.release();
-    await rig.clock.settle();
+    await rig.settle(holder.release());
     expect(turns).toEqual(['0']);
   });
 });
@@ -298,10 +280,7 @@ describe('A reserved key', () => {
   /** The answers of a master that refuses at first, while the home master takes 20 ms to answer. */
   async function answersOf(home: Behaviour) {
     const clock = new TestClock();
-    const [first, other] = ['home', 'other'].map((name) => new ScriptedMaster(clock, name)) as [
-      ScriptedMaster,
-      ScriptedMaster,
-    ];
+    const [first, other] = [new ScriptedMaster(clock, 'home'), new ScriptedMaster(clock, 'other')];
     first.behaviour = home;
     other.behaviour = says(held);
     const request = acquiring(['lock:a'], 'next', { ttl: 20_000 });

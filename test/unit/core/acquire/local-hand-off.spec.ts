@@ -8,9 +8,7 @@ const OPTIONS = { ttl: TTL, wait: 60_000 };
 
 let rig: Rig;
 
-beforeEach(() => {
-  rig = new Rig();
-});
+beforeEach(() => void (rig = new Rig()));
 
 /** Number of requests that acquired or released keys, at each master. */
 function requests(): number[] {
@@ -29,8 +27,7 @@ async function countPassed(first: Lock, followers: readonly Followed<Lock>[], se
   for (const follower of followers) {
     await rig.clock.advance(section);
     const before = requests();
-    await holder.release();
-    await rig.clock.settle();
+    await rig.settle(holder.release());
     expect(follower.state).toBe('fulfilled');
     holder = follower.value!;
     if (String(requests()) === String(before)) passed++;
@@ -46,8 +43,7 @@ describe('A lock with waiters in its process', () => {
     const [second, third] = waiters(2);
     await rig.clock.advance(3);
     const before = requests();
-    await first.release();
-    await rig.clock.settle();
+    await rig.settle(first.release());
     expect(requests()).toEqual(before);
     expect([first.isHeld, first.loss, first.remaining()]).toEqual([false, undefined, 0]);
     expect([second!.state, third!.state]).toEqual(['fulfilled', 'pending']);
@@ -59,8 +55,7 @@ describe('A lock with waiters in its process', () => {
     const [second] = waiters(1);
     await rig.clock.advance(9);
     const remaining = first.remaining();
-    await first.release();
-    await rig.clock.settle();
+    await rig.settle(first.release());
     expect(second!.value!.remaining()).toBe(remaining);
     await rig.clock.advance(TTL);
     expect(rig.losses.map(({ cause }) => cause)).toEqual(['expired']);
@@ -74,8 +69,7 @@ describe('A lock with waiters in its process', () => {
     await rig.clock.advance(10 * TTL);
     expect(second!.value!.isHeld).toBe(true);
     expect(rig.masters[0]!.times('extend').length).toBeGreaterThan(20);
-    await second!.value!.release();
-    await rig.clock.settle();
+    await rig.settle(second!.value!.release());
     expect(rig.keys).toEqual([0, 0, 0]);
   });
 
@@ -98,21 +92,18 @@ describe('A lock with waiters in its process', () => {
   });
 
   it('waits from the end of that turn on, for other processes', async () => {
-    const others = [new Rig({}, rig), new Rig({}, rig)];
+    const others = [rig.peer(), rig.peer()];
     const first = await rig.lock('a', OPTIONS);
     const [second, third] = waiters(2);
     await rig.clock.advance(9);
     const [theirs, last] = others.map((other) => other.follow(other.acquire('a', OPTIONS)));
     await first.release();
     await rig.clock.advance(2);
-    await second!.value!.release();
-    await rig.clock.settle();
+    await rig.settle(second!.value!.release());
     expect([theirs!.state, last!.state, third!.state]).toEqual(['fulfilled', 'pending', 'pending']);
-    await theirs!.value!.release();
-    await rig.clock.settle();
+    await rig.settle(theirs!.value!.release());
     expect([last!.state, third!.state]).toEqual(['fulfilled', 'pending']);
-    await last!.value!.release();
-    await rig.clock.settle();
+    await rig.settle(last!.value!.release());
     expect(third!.state).toBe('fulfilled');
   });
 
@@ -167,20 +158,17 @@ describe('A lock with waiters in its process', () => {
     expect(requests()).toEqual(before);
     expect([fourth!.value!.slot, fifth!.value!.slot]).toEqual([holders[2]!.slot, holders[0]!.slot]);
     expect(sixth!.state).toBe('pending');
-    await fourth!.value!.release();
-    await rig.clock.settle();
+    await rig.settle(fourth!.value!.release());
     expect(sixth!.value!.slot).toBe(holders[2]!.slot);
     await Promise.all([holders[1]!.release(), fifth!.value!.release(), sixth!.value!.release()]);
     await rig.clock.settle();
-    expect(rig.keys).toEqual([0, 0, 0]);
-    expect(rig.redlock['permitBook']['usages'].size).toBe(0);
+    expect([rig.keys, rig.redlock['permitBook']['usages'].size]).toEqual([[0, 0, 0], 0]);
   });
 
   it('does not pass on a permit that does not exist for the next one', async () => {
     const holders = await Promise.all([0, 1, 2].map(() => rig.lock('a', { ...OPTIONS, permits: 3 })));
     const last = holders.find(({ slot }) => slot === 2)!;
-    const waiter = rig.follow(rig.acquire('a', { ...OPTIONS, permits: 2 }));
-    await rig.clock.settle();
+    const waiter = await rig.outcomeOf(rig.acquire('a', { ...OPTIONS, permits: 2 }));
     const before = rig.masters.map((master) => master.times('release').length);
     await last.release();
     expect(rig.masters.map((master) => master.times('release').length)).toEqual(before.map((count) => count + 1));
@@ -194,19 +182,15 @@ describe('A lock with waiters in its process', () => {
     void first.release();
     aborted.abort(new Error('not wanted any more'));
     await rig.clock.settle();
-    expect(second!.state).toBe('rejected');
-    expect(rig.keys).toEqual([0, 0, 0]);
-    expect(rig.redlock['permitBook']['usages'].size).toBe(0);
+    expect([second!.state, rig.keys, rig.redlock['permitBook']['usages'].size]).toEqual(['rejected', [0, 0, 0], 0]);
   });
 
   it('gives every holder that asks for one a fencing token of its own', async () => {
     const first = await rig.lock('a', OPTIONS);
     const [second, third] = waiters(2);
-    await first.release();
-    await rig.clock.settle();
+    await rig.settle(first.release());
     const token = await second!.value!.fencingToken();
-    await second!.value!.release();
-    await rig.clock.settle();
+    await rig.settle(second!.value!.release());
     expect(await third!.value!.fencingToken()).toBeGreaterThan(token);
   });
 
@@ -233,10 +217,8 @@ describe('A lock with waiters in its process', () => {
     void first.release();
     aborted.abort(new Error('not wanted any more'));
     await rig.clock.settle();
-    expect(second!.reason).toEqual(new Error('not wanted any more'));
-    expect(third!.state).toBe('fulfilled');
-    await third!.value!.release();
-    await rig.clock.settle();
+    expect([second!.reason, third!.state]).toEqual([new Error('not wanted any more'), 'fulfilled']);
+    await rig.settle(third!.value!.release());
     expect(rig.keys).toEqual([0, 0, 0]);
   });
 
@@ -244,10 +226,8 @@ describe('A lock with waiters in its process', () => {
     const first = await rig.lock('a', OPTIONS);
     const [second] = waiters(1);
     rig.redlock.stop();
-    await first.release();
-    await rig.clock.settle();
-    expect(second!.state).toBe('rejected');
-    expect(rig.keys).toEqual([0, 0, 0]);
+    await rig.settle(first.release());
+    expect([second!.state, rig.keys]).toEqual(['rejected', [0, 0, 0]]);
   });
 
   it('is not passed on to a waiter whose turn has not come, because it knows fewer permits', async () => {
@@ -259,8 +239,7 @@ describe('A lock with waiters in its process', () => {
     await zero!.release();
     await rig.clock.advance(2 * TTL);
     expect([waiter!.state, rig.keys]).toEqual(['pending', [2, 2, 2]]);
-    await one!.release();
-    await rig.clock.settle();
+    await rig.settle(one!.release());
     expect([waiter!.value!.isHeld, waiter!.value!.slot]).toEqual([true, 1]);
   });
 
@@ -277,7 +256,7 @@ describe('A lock with waiters in its process', () => {
   });
 
   it('ends the turn of its process if the waiter that was to take it is aborted', async () => {
-    const others = [new Rig({}, rig), new Rig({}, rig)];
+    const others = [rig.peer(), rig.peer()];
     const first = await rig.lock('a', OPTIONS);
     const aborted = new AbortController();
     const [second] = waiters(1);
@@ -285,14 +264,12 @@ describe('A lock with waiters in its process', () => {
     const [fourth] = waiters(1);
     await rig.clock.advance(5);
     const [theirs, last] = others.map((other) => other.follow(other.acquire('a', OPTIONS)));
-    await first.release();
-    await rig.clock.settle();
+    await rig.settle(first.release());
     void second!.value!.release();
     aborted.abort(new Error('not wanted any more'));
     await rig.clock.settle();
     expect([third!.state, theirs!.state]).toEqual(['rejected', 'fulfilled']);
-    await theirs!.value!.release();
-    await rig.clock.settle();
+    await rig.settle(theirs!.value!.release());
     expect([last!.state, fourth!.state]).toEqual(['fulfilled', 'pending']);
   });
 
@@ -306,8 +283,7 @@ describe('A lock with waiters in its process', () => {
     rig = new Rig({ observer: { acquiring: () => ({ ended }) } });
     held.push(await rig.lock('a', OPTIONS));
     const [second, third] = waiters(2);
-    await held[0]!.release();
-    await rig.clock.settle();
+    await rig.settle(held[0]!.release());
     expect(seen).toEqual([false]);
     expect([second!.value!.isHeld, third!.state]).toEqual([true, 'pending']);
   });
@@ -317,7 +293,7 @@ describe('A process whose waiters always want the lock again', () => {
   it.each([[[900]], [[1_100]], [[1, 1, 1, 1, 1_100]]])(
     'lets another process in between sections of %p ms',
     async (sections) => {
-      const other = new Rig({}, rig);
+      const other = rig.peer();
       rig.scriptAll(after(1, tellsAfter(1)));
       let count = 0;
       const work = async (): Promise<void> => {

@@ -4,7 +4,7 @@ import { LockNotAcquiredError, QuorumUnavailableError } from '../../../../lib/co
 import type { InspectRequest, MasterReply } from '../../../../lib/core/master.interface.js';
 import { acquiring } from '../../../support/ask.js';
 import { fc } from '../../../support/properties.js';
-import { Rig, type RigOptions } from '../../support/rig.js';
+import { Rig } from '../../support/rig.js';
 import {
   after,
   type Behaviour,
@@ -24,23 +24,18 @@ import { TestClock } from '../../support/test-clock.js';
 const request: InspectRequest = { op: 'inspect', keys: ['a'] };
 const TIMEOUT = 50;
 
-function setUp(masters: number) {
-  const clock = new TestClock();
-  const all = Array.from({ length: masters }, (_, i) => new ScriptedMaster(clock, `m${i + 1}`));
-  for (const master of all) master.behaviour = hangs;
-  return { clock, masters: all };
-}
-
+/** A call to masters that answer when the test lets them. */
 class Poll {
-  readonly quorumCall: QuorumCall;
+  readonly clock = new TestClock();
+  readonly masters: readonly ScriptedMaster[];
+  readonly call: QuorumCall;
   isDecided = false;
 
-  constructor(
-    readonly clock: TestClock,
-    private readonly masters: readonly ScriptedMaster[],
-  ) {
-    this.quorumCall = new QuorumCall({ masters, request, clock, timeout: TIMEOUT });
-    void this.quorumCall.decided.then(() => (this.isDecided = true));
+  constructor(count: number, behaviour: Behaviour = hangs) {
+    this.masters = Array.from({ length: count }, (_, i) => new ScriptedMaster(this.clock, `m${i + 1}`));
+    for (const master of this.masters) master.behaviour = behaviour;
+    this.call = new QuorumCall({ masters: this.masters, request, clock: this.clock, timeout: TIMEOUT });
+    void this.call.decided.then(() => (this.isDecided = true));
   }
 
   async answer(index: number, answer: MasterReply): Promise<void> {
@@ -51,165 +46,146 @@ class Poll {
   async microtasks(): Promise<void> {
     for (let i = 0; i < 4; i++) await Promise.resolve();
   }
+
+  get kinds(): (MasterReply['kind'] | undefined)[] {
+    return this.call.report.map(({ answer }) => answer?.kind);
+  }
+
+  get reached(): string[] {
+    return this.call.reached.map(({ name }) => name);
+  }
 }
 
-function start(count: number): Poll {
-  const { clock, masters } = setUp(count);
-  return new Poll(clock, masters);
-}
-
-describe('quorum', () => {
-  it.each([
-    [1, 1],
-    [2, 2],
-    [3, 2],
-    [4, 3],
-    [5, 3],
-    [6, 4],
-    [7, 4],
-  ])('of %i masters is %i', (masters, quorum) => expect(quorumOf(masters)).toBe(quorum));
-});
+it.each([
+  [1, 1],
+  [2, 2],
+  [3, 2],
+  [4, 3],
+  [5, 3],
+  [6, 4],
+  [7, 4],
+])('quorum of %i masters is %i', (masters, quorum) => expect(quorumOf(masters)).toBe(quorum));
 
 describe('QuorumCall', () => {
-  it('sends its requests to all masters before any of them answers', () => {
-    const { clock, masters } = setUp(5);
-    new QuorumCall({ masters, request, clock, timeout: TIMEOUT });
-    expect(masters.map(({ asked }) => asked.length)).toEqual([1, 1, 1, 1, 1]);
-  });
+  it('sends its requests to all masters before any of them answers', () =>
+    expect(new Poll(5).masters.map(({ asked }) => asked.length)).toEqual([1, 1, 1, 1, 1]));
 
   it('sends its requests to all masters even if the first ones decide before ask returns', async () => {
-    const { clock, masters } = setUp(5);
-    for (const master of masters) master.behaviour = says(granted);
-    const quorumCall = await new QuorumCall({ masters, request, clock, timeout: TIMEOUT }).decided;
-    expect(quorumCall.outcome).toBe('granted');
+    const { call, masters, clock } = new Poll(5, says(granted));
+    expect((await call.decided).outcome).toBe('granted');
     expect(masters.map(({ asked }) => asked.length)).toEqual([1, 1, 1, 1, 1]);
     expect(clock.pendingTimers).toBe(0);
   });
 
   // Protocol 4.3
   it('is granted at the quorum-th grant and does not wait for stragglers', async () => {
-    const poll = start(5);
+    const poll = new Poll(5);
     await poll.answer(0, granted);
     await poll.answer(3, granted);
     expect(poll.isDecided).toBe(false);
     await poll.answer(4, granted);
-    expect(poll.isDecided).toBe(true);
-    expect(poll.quorumCall.outcome).toBe('granted');
-    expect(poll.quorumCall.report.map(({ answer }) => answer?.kind)).toEqual([
-      'granted',
-      undefined,
-      undefined,
-      'granted',
-      'granted',
-    ]);
-    expect(poll.clock.pendingTimers).toBe(0);
+    expect(poll).toMatchObject({ isDecided: true, call: { outcome: 'granted' }, clock: { pendingTimers: 0 } });
+    expect(poll.kinds).toEqual(['granted', undefined, undefined, 'granted', 'granted']);
   });
 
   // Protocol 4.3
   it('is refused as soon as a quorum has become impossible', async () => {
-    const poll = start(5);
+    const poll = new Poll(5);
     await poll.answer(0, held);
     await poll.answer(1, refused);
     expect(poll.isDecided).toBe(false);
     await poll.answer(2, held);
-    expect(poll.isDecided).toBe(true);
-    expect(poll.clock.now).toBe(0);
+    expect([poll.isDecided, poll.clock.now]).toEqual([true, 0]);
   });
 
   it.each([2, 4, 6])('ends a split vote of %i masters without waiting for the timeout', async (count) => {
-    const poll = start(count);
+    const poll = new Poll(count);
     for (let i = 0; i < count; i++) await poll.answer(i, i < count / 2 ? granted : held);
-    expect(poll.isDecided).toBe(true);
-    expect(poll.quorumCall.outcome).toBe('held');
-    expect(poll.clock.now).toBe(0);
+    expect([poll.isDecided, poll.call.outcome, poll.clock.now]).toEqual([true, 'held', 0]);
   });
 
   it('counts a missing answer as a refusal when the timeout ends', async () => {
-    const poll = start(3);
+    const poll = new Poll(3);
     await poll.answer(0, granted);
     await poll.clock.advance(TIMEOUT - 1);
     expect(poll.isDecided).toBe(false);
     await poll.clock.advance(1);
-    expect(poll.isDecided).toBe(true);
-    expect(poll.quorumCall.outcome).toBe('unavailable');
-    expect(poll.quorumCall.report.map(({ answer }) => answer?.kind)).toEqual(['granted', 'timeout', 'timeout']);
+    expect([poll.isDecided, poll.call.outcome]).toEqual([true, 'unavailable']);
+    expect(poll.kinds).toEqual(['granted', 'timeout', 'timeout']);
   });
 
   // Protocol 4.1
   it('reads answers that wait in the socket before it gives up', async () => {
-    const poll = start(3);
+    const poll = new Poll(3);
     poll.clock.stall(10_000);
     poll.clock.arrived.push(
       () => void poll.answer(0, granted),
       () => void poll.answer(1, granted),
     );
     await poll.clock.advance(0);
-    expect(poll.quorumCall.outcome).toBe('granted');
+    expect(poll.call.outcome).toBe('granted');
   });
 
   it('does not count a grant that comes after the decision', async () => {
-    const poll = start(3);
+    const poll = new Poll(3);
     await poll.clock.advance(TIMEOUT);
     for (const index of [0, 1, 2]) await poll.answer(index, granted);
-    expect(poll.quorumCall.outcome).toBe('unavailable');
+    expect(poll.call.outcome).toBe('unavailable');
   });
 
   describe('with a master that turned out to be the same server as another one', () => {
-    /** A poll of masters, of which the first has granted and is excluded before the decision. */
-    async function startWithExcluded(count: number): Promise<Poll> {
-      const { clock, masters } = setUp(count);
-      const poll = new Poll(clock, masters);
+    /** A poll of three masters, of which the first has granted and is excluded before the decision. */
+    async function pollWithExcluded(): Promise<Poll> {
+      const poll = new Poll(3);
       await poll.answer(0, { kind: 'granted', fence: 7 });
-      Object.assign(masters[0]!, { isExcluded: true });
+      Object.assign(poll.masters[0]!, { isExcluded: true });
       return poll;
     }
 
     it('does not count its grant, nor its fencing counter', async () => {
-      const poll = await startWithExcluded(3);
+      const poll = await pollWithExcluded();
       await poll.answer(1, { kind: 'granted', fence: 4 });
       expect(poll.isDecided).toBe(false);
       await poll.answer(2, { kind: 'granted', fence: 5 });
-      expect(poll.quorumCall.outcome).toBe('granted');
-      expect(poll.quorumCall.fences).toEqual([4, 5]);
+      expect([poll.call.outcome, poll.call.fences]).toEqual(['granted', [4, 5]]);
     });
 
     it('is decided at once if the others cannot grant without it', async () => {
-      const poll = await startWithExcluded(3);
+      const poll = await pollWithExcluded();
       await poll.answer(1, held);
       expect(poll.isDecided).toBe(false);
       await poll.answer(2, granted);
-      expect(poll.isDecided).toBe(true);
-      expect(poll.quorumCall.outcome).toBe('held');
+      expect([poll.isDecided, poll.call.outcome]).toEqual([true, 'held']);
     });
 
     it('counts it as reached, because its request has taken effect', async () => {
-      const poll = await startWithExcluded(3);
+      const poll = await pollWithExcluded();
       await poll.answer(1, granted);
       await poll.answer(2, unreachable);
-      expect(poll.quorumCall.answered.map(({ kind }) => kind)).toEqual(['unreachable', 'granted', 'unreachable']);
-      expect(poll.quorumCall.reached.map(({ name }) => name)).toEqual(['m1', 'm2']);
+      expect(poll.call.answered.map(({ kind }) => kind)).toEqual(['unreachable', 'granted', 'unreachable']);
+      expect(poll.reached).toEqual(['m1', 'm2']);
     });
   });
 
   it('counts every master as reached that may have received the request, now or later', async () => {
-    const poll = start(5);
+    const poll = new Poll(5);
     await poll.answer(0, unreachable);
     await poll.answer(1, cutOff);
     await poll.answer(2, refused);
     expect(poll.isDecided).toBe(true);
-    expect(poll.quorumCall.reached.map(({ name }) => name)).toEqual(['m2', 'm3', 'm4', 'm5']);
+    expect(poll.reached).toEqual(['m2', 'm3', 'm4', 'm5']);
     await poll.answer(3, unreachable);
-    expect(poll.quorumCall.reached.map(({ name }) => name)).toEqual(['m2', 'm3', 'm5']);
+    expect(poll.reached).toEqual(['m2', 'm3', 'm5']);
   });
 
   it('reports when a quorum of masters could be free', async () => {
-    const poll = start(3);
+    const poll = new Poll(3);
     await poll.answer(0, { kind: 'held', remaining: 700 });
-    expect(poll.quorumCall.freeAfter).toBeUndefined();
+    expect(poll.call.freeAfter).toBeUndefined();
     await poll.answer(1, { kind: 'held', remaining: 300 });
-    expect(poll.quorumCall.freeAfter).toBe(700);
+    expect(poll.call.freeAfter).toBe(700);
     await poll.answer(2, { kind: 'held', remaining: 500 });
-    expect(poll.quorumCall.freeAfter).toBe(500);
+    expect(poll.call.freeAfter).toBe(500);
   });
 
   it('decides every sequence of answers as a simple count does, and no later', async () => {
@@ -217,7 +193,7 @@ describe('QuorumCall', () => {
     const vote = fc.record({ order: fc.double({ noNaN: true }), answer: fc.constantFrom(...kinds) });
     await fc.assert(
       fc.asyncProperty(fc.array(vote, { minLength: 1, maxLength: 5 }), async (votes) => {
-        const poll = start(votes.length);
+        const poll = new Poll(votes.length);
         const seen: MasterReply[] = [];
         const order = votes.map((_, i) => i).sort((a, b) => votes[a]!.order - votes[b]!.order);
         for (const index of order) {
@@ -231,7 +207,7 @@ describe('QuorumCall', () => {
         }
         await poll.clock.advance(TIMEOUT);
         expect(poll.isDecided).toBe(true);
-        expect(poll.quorumCall.outcome).toBe(oracle(seen, votes.length) ?? oracle(seen, votes.length, 'ended'));
+        expect(poll.call.outcome).toBe(oracle(seen, votes.length) ?? oracle(seen, votes.length, 'ended'));
         expect(poll.clock.pendingTimers).toBe(0);
       }),
       { numRuns: 1_000 },
@@ -246,12 +222,12 @@ describe('QuorumCall', () => {
           { length: count },
           (_, i) => kinds[Math.floor(code / kinds.length ** i) % kinds.length]!,
         );
-        const poll = start(count);
+        const poll = new Poll(count);
         votes.forEach((answer, index) => void poll.answer(index, answer));
         await poll.microtasks();
         expect(poll.isDecided).toBe(true);
         const grants = votes.filter(({ kind }) => kind === 'granted').length;
-        expect(poll.quorumCall.outcome === 'granted').toBe(grants >= quorumOf(count));
+        expect(poll.call.outcome === 'granted').toBe(grants >= quorumOf(count));
       }
     }
   });
@@ -272,29 +248,44 @@ function oracle(
 
 describe('askAll', () => {
   it('waits for every answer, but for none longer than the timeout', async () => {
-    const { clock, masters } = setUp(3);
+    const { clock, masters } = new Poll(3);
     masters[0]!.behaviour = says(held);
     const all = askAll({ masters, request, clock, timeout: TIMEOUT });
-    masters[1]!.asked[0]!.reply(granted);
+    masters[1]!.asked.at(-1)!.reply(granted);
     await clock.advance(TIMEOUT);
     expect((await all).map(({ answer }) => answer?.kind)).toEqual(['held', 'granted', 'timeout']);
     expect(clock.pendingTimers).toBe(0);
   });
 
   it('ends with the last answer', async () => {
-    const { clock, masters } = setUp(2);
-    for (const master of masters) master.behaviour = says(granted);
+    const { clock, masters } = new Poll(2, says(granted));
     expect(await askAll({ masters, request, clock, timeout: TIMEOUT })).toHaveLength(2);
-    expect(clock.now).toBe(0);
-    expect(clock.pendingTimers).toBe(0);
+    expect([clock.now, clock.pendingTimers]).toEqual([0, 0]);
   });
 });
 
 const noWait = { wait: 0 };
 
-function rigOf(behaviours: readonly Behaviour[], options: RigOptions = {}): Rig {
-  const rig = new Rig({ ...options, masters: behaviours.length });
-  behaviours.forEach((behaviour, i) => (rig.masters[i]!.behaviour = behaviour));
+const isHeld = only('acquire', says(held));
+
+function rigOf(...behaviours: readonly Behaviour[]): Rig {
+  const rig = new Rig({ masters: behaviours.length });
+  rig.scriptEach(...behaviours);
+  return rig;
+}
+
+/** One master is down, one hangs, and one has the key that a crashed holder left behind. */
+async function withoutQuorum({ isKnown = false } = {}): Promise<Rig> {
+  const rig = rigOf(says(unreachable), hangs, obeys);
+  if (isKnown) rig.masters[0]!.trouble = unreachable;
+  await leaveBehind(rig, [2]);
+  return rig;
+}
+
+/** A crashed holder has left the key behind on all masters. */
+async function withLeftovers(): Promise<Rig> {
+  const rig = new Rig();
+  await leaveBehind(rig, [0, 1, 2]);
   return rig;
 }
 
@@ -313,22 +304,18 @@ async function leaveBehind(rig: Rig, masters: readonly number[]): Promise<void> 
 // Protocol 4.6
 describe('A call that does not wait', () => {
   it('fails as an outage when one master is down, one hangs and one has a leftover key', async () => {
-    const rig = rigOf([says(unreachable), hangs, obeys]);
-    await leaveBehind(rig, [2]);
-    const call = rig.follow(rig.acquire('a', noWait));
-    await rig.clock.advance(50);
+    const rig = await withoutQuorum();
+    const call = await rig.outcomeAfter(50, rig.acquire('a', noWait));
     expect(call.reason).toBeInstanceOf(QuorumUnavailableError);
     expect(String(call.reason)).toContain('m1: unreachable, connection refused; m2: no answer in time; m3: held');
     expect(call.at).toBe(50);
   });
 
   it('fails as an outage when that master is known to hang', async () => {
-    const rig = rigOf([says(unreachable), hangs, obeys]);
-    await leaveBehind(rig, [2]);
+    const rig = await withoutQuorum();
     for (let i = 0; i < 4; i++) {
-      const call = rig.follow(rig.acquire('a', noWait));
-      await rig.clock.advance(60);
-      expect(call.reason).toBeInstanceOf(QuorumUnavailableError);
+      const { reason } = await rig.outcomeAfter(60, rig.acquire('a', noWait));
+      expect(reason).toBeInstanceOf(QuorumUnavailableError);
     }
     expect(rig.silences).toEqual(['m2']);
   });
@@ -337,37 +324,28 @@ describe('A call that does not wait', () => {
     ['another holder', held],
     ['a split vote', granted],
   ])('waits for the answer that distinguishes %s from an outage, and no longer', async (_, answer) => {
-    const rig = rigOf([says(unreachable), late(answer), only('acquire', says(held))]);
-    const call = rig.follow(rig.acquire('a', noWait));
-    await rig.clock.advance(19);
+    const rig = rigOf(says(unreachable), late(answer), isHeld);
+    const call = await rig.outcomeAfter(19, rig.acquire('a', noWait));
     expect(call.state).toBe('pending');
     await rig.clock.advance(1);
-    expect(call.reason).toBeInstanceOf(LockNotAcquiredError);
-    expect(call.at).toBe(20);
-    expect(rig.clock.pendingTimers).toBe(0);
+    expect([call.reason, call.at, rig.clock.pendingTimers]).toEqual([expect.any(LockNotAcquiredError), 20, 0]);
   });
 
-  it('waits for no answer when a quorum answers that the key is held', async () => {
-    const rig = rigOf([only('acquire', says(held)), hangs, only('acquire', says(held))]);
-    const call = rig.follow(rig.acquire('a', noWait));
-    await rig.clock.settle();
-    expect(call.reason).toBeInstanceOf(LockNotAcquiredError);
-    expect(call.at).toBe(0);
+  it.each([
+    ['a quorum answers that the key is held', LockNotAcquiredError, [isHeld, hangs, isHeld]],
+    [
+      'no quorum can vote, whatever the answer is',
+      QuorumUnavailableError,
+      [says(unreachable), hangs, only('acquire', says(refused))],
+    ],
+  ])('waits for no answer when %s', async (_, error, behaviours) => {
+    const rig = rigOf(...behaviours);
+    expect(await rig.outcomeOf(rig.acquire('a', noWait))).toMatchObject({ reason: expect.any(error), at: 0 });
   });
-
-  it('waits for no answer when no quorum can vote, whatever the answer is', async () => {
-    const rig = rigOf([says(unreachable), hangs, only('acquire', says(refused))]);
-    const call = rig.follow(rig.acquire('a', noWait));
-    await rig.clock.settle();
-    expect(call.reason).toBeInstanceOf(QuorumUnavailableError);
-    expect(call.at).toBe(0);
-  });
-
   it('ends with the reason of its signal while it waits for the missing answer', async () => {
-    const rig = rigOf([says(unreachable), hangs, only('acquire', says(held))]);
+    const rig = rigOf(says(unreachable), hangs, isHeld);
     const controller = new AbortController();
-    const call = rig.follow(rig.acquire('a', { wait: 0, signal: controller.signal }));
-    await rig.clock.advance(10);
+    const call = await rig.outcomeAfter(10, rig.acquire('a', { wait: 0, signal: controller.signal }));
     const reason = new Error('enough');
     controller.abort(reason);
     await rig.clock.settle();
@@ -379,78 +357,53 @@ describe('A call that does not wait', () => {
 
 describe('A call that waits', () => {
   it('queues at the home master without waiting for a missing answer', async () => {
-    const rig = rigOf([says(unreachable), hangs, obeys]);
-    rig.masters[0]!.trouble = unreachable;
-    await leaveBehind(rig, [2]);
-    const call = rig.follow(rig.acquire('a', { wait: 60 }));
-    await rig.clock.settle();
+    const rig = await withoutQuorum({ isKnown: true });
+    const call = await rig.outcomeOf(rig.acquire('a', { wait: 60 }));
     const queued = rig.masters.flatMap((master) => master.requests('acquire')).filter(({ queue }) => queue);
-    expect(queued).toHaveLength(1);
-    expect(rig.clock.now).toBe(0);
+    expect([queued.length, rig.clock.now]).toEqual([1, 0]);
     await rig.clock.advance(200);
     expect(call.state).toBe('rejected');
   });
 
   it('leaves its queue when its budget ends, before it waits for a missing answer', async () => {
-    const rig = rigOf([says(unreachable), hangs, obeys]);
-    rig.masters[0]!.trouble = unreachable;
-    await leaveBehind(rig, [2]);
-    const call = rig.follow(rig.acquire('a', { wait: 20 }));
-    await rig.clock.advance(100);
+    const rig = await withoutQuorum({ isKnown: true });
+    const call = await rig.outcomeAfter(100, rig.acquire('a', { wait: 20 }));
     expect(rig.masters.flatMap((master) => master.times('leave'))).toEqual([20]);
     expect(call.at).toBe(50);
   });
 
   it.each([60, 300, 2_000])('fails as an outage after %i ms without a quorum of answers', async (wait) => {
-    const rig = rigOf([says(unreachable), hangs, obeys]);
-    rig.masters[0]!.trouble = unreachable;
-    await leaveBehind(rig, [2]);
+    const rig = await withoutQuorum({ isKnown: true });
     const call = rig.follow(rig.acquire('a', { wait }));
-    const behind = rig.follow(rig.acquire('a', { wait }));
-    await rig.clock.advance(wait + 100);
-    expect(call.reason).toBeInstanceOf(QuorumUnavailableError);
-    expect(behind.reason).toBeInstanceOf(QuorumUnavailableError);
+    const behind = await rig.outcomeAfter(wait + 100, rig.acquire('a', { wait }));
+    for (const { reason } of [call, behind]) expect(reason).toBeInstanceOf(QuorumUnavailableError);
     expect(call.at).toBeLessThanOrEqual(wait + 50);
   });
 
   it('fails as an outage when masters that had answered "held" are gone', async () => {
-    const rig = rigOf([obeys, obeys, obeys]);
-    await leaveBehind(rig, [0, 1, 2]);
-    const call = rig.follow(rig.acquire('a', { wait: 2_000 }));
-    await rig.clock.advance(10);
-    const home = rig.masters.findIndex(({ memory }) => memory.queued > 0);
-    rig.masters.forEach((master, i) => {
-      if (i === home) return;
-      master.behaviour = says(unreachable);
-      master.trouble = unreachable;
-    });
+    const rig = await withLeftovers();
+    const call = await rig.outcomeAfter(10, rig.acquire('a', { wait: 2_000 }));
+    for (const master of rig.masters) {
+      if (master.memory.queued === 0) Object.assign(master, { behaviour: says(unreachable), trouble: unreachable });
+    }
     await rig.clock.advance(2_100);
     expect(call.reason).toBeInstanceOf(QuorumUnavailableError);
   });
 
   it('fails as held when only the home master was asked last, and the others had answered "held"', async () => {
-    const rig = rigOf([obeys, obeys, obeys]);
-    await leaveBehind(rig, [0, 1, 2]);
-    const call = rig.follow(rig.acquire('a', { wait: 1_000 }));
-    await rig.clock.advance(1_100);
+    const rig = await withLeftovers();
+    const call = await rig.outcomeAfter(1_100, rig.acquire('a', { wait: 1_000 }));
     expect(call.reason).toBeInstanceOf(LockNotAcquiredError);
     expect(String(call.reason)).not.toContain('not waited for');
     expect(call.at).toBe(1_000);
   });
 });
 
-describe('A call that waits only for other calls in its process', () => {
-  it('fails without answers, and its message says why', async () => {
-    const rig = new Rig();
-    const first = rig.follow(rig.acquire('a', noWait));
-    await rig.clock.settle();
-    expect(first.state).toBe('fulfilled');
-    const second = rig.follow(rig.acquire('a', { wait: 100 }));
-    await rig.clock.advance(100);
-    expect(second.reason).toBeInstanceOf(LockNotAcquiredError);
-    expect(second.reason).toMatchObject({
-      message: '"a" is held or awaited by another call in this process: not acquired within 100 ms',
-      answers: [],
-    });
-  });
+it('A call that waits only for other calls in its process fails without answers, and its message says why', async () => {
+  const rig = new Rig();
+  expect(await rig.outcomeOf(rig.acquire('a', noWait))).toMatchObject({ state: 'fulfilled' });
+  const second = await rig.outcomeAfter(100, rig.acquire('a', { wait: 100 }));
+  const message = '"a" is held or awaited by another call in this process: not acquired within 100 ms';
+  expect(second.reason).toBeInstanceOf(LockNotAcquiredError);
+  expect(second.reason).toMatchObject({ message, answers: [] });
 });

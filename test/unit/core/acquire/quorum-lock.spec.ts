@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { ExtensionReplies, QuorumLock } from '../../../../lib/core/acquire/quorum-lock.js';
+import { ExtensionReplies, QuorumLock, type QuorumLockContext } from '../../../../lib/core/acquire/quorum-lock.js';
 import {
   LockLostError,
   type MasterReport,
@@ -19,17 +19,14 @@ import {
   only,
   refused,
   says,
-  ScriptedMaster,
+  type ScriptedMaster,
   tellsAfter,
   unreachable,
 } from '../../support/scripted-master.js';
-import { TestClock } from '../../support/test-clock.js';
 
 let rig: Rig;
 
-beforeEach(() => {
-  rig = new Rig();
-});
+beforeEach(() => void (rig = new Rig()));
 
 describe('extend()', () => {
   it('renews the lock from now, with the same ttl as before', async () => {
@@ -66,18 +63,15 @@ describe('extend()', () => {
     const extended = rig.follow(lock.extend(900));
     expect(lock.remaining()).toBe(900 - 11);
     await rig.clock.advance(60);
-    expect(extended.reason).toBeInstanceOf(QuorumUnavailableError);
-    expect(lock.isHeld).toBe(true);
+    expect([extended.reason, lock.isHeld]).toEqual([expect.any(QuorumUnavailableError), true]);
     await rig.clock.advance(900 - 11 - 60);
-    expect(lock.isHeld).toBe(false);
-    expect(rig.keys).toEqual([0, 0, 0]);
+    expect([lock.isHeld, rig.keys]).toEqual([false, [0, 0, 0]]);
   });
 
   it('to a shorter ttl is made up for by the next extension if the answers are lost', async () => {
     const lock = await rig.lock('a', { ttl: 9_000, extend: true });
     rig.scriptAll(only('extend', obeysInSilence));
-    rig.follow(lock.extend(900));
-    await rig.clock.advance(60);
+    await rig.outcomeAfter(60, lock.extend(900));
     rig.scriptAll(tellsAfter(0));
     await rig.clock.advance(900);
     expect(lock.remaining()).toBeGreaterThan(8_000);
@@ -87,9 +81,7 @@ describe('extend()', () => {
     const lock = await rig.lock('a', { ttl: 900, extend: true });
     rig.scriptAll(says(refused));
     await rig.clock.advance(200);
-    const extended = rig.follow(lock.extend(30_000));
-    await rig.clock.settle();
-    expect(extended.reason).toBeInstanceOf(QuorumUnavailableError);
+    expect(await rig.outcomeOf(lock.extend(30_000))).toMatchObject({ reason: expect.any(QuorumUnavailableError) });
     rig.scriptAll(tellsAfter(0));
     await rig.clock.advance(5_000);
     expect(lock.isHeld).toBe(true);
@@ -99,9 +91,9 @@ describe('extend()', () => {
     const lock = await rig.lock('a', { ttl: 1_000 });
     rig.script(2, says(unreachable));
     await rig.clock.advance(100);
-    const error = await lock.extend().catch((error: unknown) => error);
-    expect(error).toBeInstanceOf(QuorumUnavailableError);
-    expect(String(error)).toContain('cannot extend the lock: 2 of 3 masters must vote (m1: unreachable');
+    const { reason } = await rig.outcomeOf(lock.extend());
+    expect(reason).toBeInstanceOf(QuorumUnavailableError);
+    expect(String(reason)).toContain('cannot extend the lock: 2 of 3 masters must vote (m1: unreachable');
     expect(lock.remaining()).toBe(1_000 - 12 - 100);
   });
 
@@ -109,10 +101,9 @@ describe('extend()', () => {
     const lock = await rig.lock('a', { ttl: 1_000 });
     rig.scriptAll(hangs);
     await rig.clock.advance(970);
-    const extended = rig.follow(lock.extend());
-    await rig.clock.advance(50);
-    expect([extended.at, extended.reason]).toEqual([988, rig.losses[0]]);
-    expect(rig.losses[0]).toMatchObject({ cause: 'expired' });
+    const extended = await rig.outcomeAfter(50, lock.extend());
+    expect(extended).toMatchObject({ at: 988, reason: { cause: 'expired' } });
+    expect(extended.reason).toBe(rig.losses[0]);
   });
 
   it('can be called many times at once: the rounds follow each other', async () => {
@@ -125,15 +116,10 @@ describe('extend()', () => {
   });
 
   it('can be called many times at once while the ttl is announced: the rounds follow each other', async () => {
-    const reported = 5;
-    rig = new Rig({
-      witness: {
-        ...NO_WITNESS,
-        announceTtl: (ttl) => new Promise((resolve) => rig.clock.schedule(reported, () => resolve(ttl))),
-      },
-    });
-    const acquired = rig.follow(rig.acquire('a', { ttl: 1_000 }));
-    await rig.clock.advance(reported);
+    const announceTtl = (ttl: number): Promise<number> =>
+      new Promise((resolve) => rig.clock.schedule(5, () => resolve(ttl)));
+    rig = new Rig({ witness: { ...NO_WITNESS, announceTtl } });
+    const acquired = await rig.outcomeAfter(5, rig.acquire('a', { ttl: 1_000 }));
     rig.scriptAll(tellsAfter(10));
     const all = [1, 2, 3].map(() => rig.follow(acquired.value!.extend()));
     await rig.clock.advance(100);
@@ -146,15 +132,13 @@ describe('extend()', () => {
     await lock.release();
     await expect(lock.extend()).rejects.toThrow(LockLostError);
     await expect(lock.extend()).rejects.toMatchObject({ cause: 'released' });
-    expect(rig.masters[0]!.times('extend')).toEqual([]);
-    expect(rig.losses).toEqual([]);
+    expect([rig.masters[0]!.times('extend'), rig.losses]).toEqual([[], []]);
   });
 
   it.each([0, -1, NaN, 1.5, Infinity, 30_001, '10', null])('refuses a ttl of %p', async (ttl) => {
     const lock = await rig.lock('a');
     await expect(lock.extend(ttl as number)).rejects.toThrow(RedlockConfigError);
-    expect(lock.isHeld).toBe(true);
-    expect(rig.masters[0]!.times('extend')).toEqual([]);
+    expect([lock.isHeld, rig.masters[0]!.times('extend')]).toEqual([true, []]);
   });
 });
 
@@ -165,32 +149,36 @@ function round(isOpen: boolean, ...answers: (MasterReply | undefined)[]) {
   return { isOpen, report: answers.map((answer, index): MasterReport => ({ master: `m${index + 1}`, answer })) };
 }
 
-describe('ExtensionReplies', () => {
-  it('has none before an extension', () => {
-    expect(new ExtensionReplies().last).toEqual([]);
-  });
-
-  it('keeps the reply to an earlier extension of a master that was not waited for', () => {
-    const replies = new ExtensionReplies();
-    replies.begin(round(false, DOWN, DOWN, GRANTED));
-    replies.begin(round(false, TIMED_OUT, DOWN, undefined));
-    expect(replies.last).toEqual(round(false, TIMED_OUT, DOWN, GRANTED).report);
-  });
-
-  it('counts a master as one without an answer in time if it has not answered when the lock ends', () => {
-    const replies = new ExtensionReplies();
-    replies.begin(round(false, GRANTED, DOWN, DOWN));
-    replies.begin(round(true, undefined, undefined, DOWN));
-    expect(replies.last).toEqual(round(false, TIMED_OUT, TIMED_OUT, DOWN).report);
-  });
-
-  it('keeps the refusal of an earlier extension, however late the one under way was sent', () => {
-    const replies = new ExtensionReplies();
-    replies.begin(round(false, GRANTED, FULL, FULL));
-    replies.begin(round(true, undefined, undefined, GRANTED));
-    expect(replies.last).toEqual(round(false, TIMED_OUT, FULL, GRANTED).report);
-  });
+it.each([
+  ['has none before an extension', [], []],
+  [
+    'keeps the reply to an earlier extension of a master that was not waited for',
+    [round(false, DOWN, DOWN, GRANTED), round(false, TIMED_OUT, DOWN, undefined)],
+    [TIMED_OUT, DOWN, GRANTED],
+  ],
+  [
+    'counts a master as one without an answer in time if it has not answered when the lock ends',
+    [round(false, GRANTED, DOWN, DOWN), round(true, undefined, undefined, DOWN)],
+    [TIMED_OUT, TIMED_OUT, DOWN],
+  ],
+  [
+    'keeps the refusal of an earlier extension, however late the one under way was sent',
+    [round(false, GRANTED, FULL, FULL), round(true, undefined, undefined, GRANTED)],
+    [TIMED_OUT, FULL, GRANTED],
+  ],
+])('ExtensionReplies %s', (_, rounds, last) => {
+  const replies = new ExtensionReplies();
+  for (const each of rounds) replies.begin(each);
+  expect(replies.last).toEqual(round(false, ...last).report);
 });
+
+/** A lock of the present masters, without the service around it. */
+function quorumLock(context: Partial<QuorumLockContext> = {}, home?: ScriptedMaster): QuorumLock {
+  const keys = { resources: ['a'], isShared: false, token: 'secret', ...(home && { home }) };
+  return new QuorumLock({ ...quorumLockContext(rig.clock, rig.masters), ...context }, keys);
+}
+
+const attempt = (stoodStill = 0) => ({ ttl: 1_000, timeout: 50, since: rig.clock.read(), stoodStill, waited: 0 });
 
 describe('release()', () => {
   // Protocol 7.1
@@ -199,10 +187,7 @@ describe('release()', () => {
     const lock = await rig.lock('a');
     rig.script(2, tellsAfter(40));
     await lock.release();
-    expect(rig.clock.now).toBe(0);
-    expect(rig.keys).toEqual([0, 0, 0, 0, 0]);
-    expect(lock.isHeld).toBe(false);
-    expect(lock.remaining()).toBe(0);
+    expect([rig.clock.now, rig.keys, lock.isHeld, lock.remaining()]).toEqual([0, [0, 0, 0, 0, 0], false, 0]);
   });
 
   it('withdraws every request that may still be in flight, including the one before the last', async () => {
@@ -219,9 +204,7 @@ describe('release()', () => {
     const { signal } = lock;
     await lock.release();
     await rig.clock.advance(60_000);
-    expect(signal.aborted).toBe(false);
-    expect(lock.signal.aborted).toBe(false);
-    expect(lock.loss).toBeUndefined();
+    expect([signal.aborted, lock.signal.aborted, lock.loss]).toEqual([false, false, undefined]);
     expect(() => lock.assertHeld()).toThrow('it has been released');
     expect(rig.losses).toEqual([]);
   });
@@ -244,9 +227,7 @@ describe('release()', () => {
   ])('never rejects, even if all masters %s', async (_, behaviour, at) => {
     const lock = await rig.lock('a');
     rig.scriptAll(behaviour);
-    const released = rig.follow(lock.release());
-    await rig.clock.advance(1_000);
-    expect([released.state, released.at]).toEqual(['fulfilled', at]);
+    expect(await rig.outcomeAfter(1_000, lock.release())).toMatchObject({ state: 'fulfilled', at });
     expect(rig.clock.pendingTimers).toBe(0);
   });
 
@@ -269,11 +250,10 @@ describe('release()', () => {
   it('never touches a lock that another process has acquired since', async () => {
     const lock = await rig.lock('a', { ttl: 1_000 });
     rig.clock.stall(1_500);
-    const theirs = await new Rig({}, rig).lock('a');
+    const theirs = await rig.peer().lock('a');
     await lock.release();
     await rig.clock.advance(100);
-    expect(rig.keys).toEqual([1, 1, 1]);
-    expect(theirs.isHeld).toBe(true);
+    expect([rig.keys, theirs.isHeld]).toEqual([[1, 1, 1], true]);
   });
 
   it('reaches masters whose grants it did not wait for', async () => {
@@ -291,37 +271,29 @@ describe('release()', () => {
     await lock.extend();
     rig.scriptAll(obeys);
     await lock.release();
-    expect(rig.masters[0]!.requests('release')).toHaveLength(1);
-    expect(rig.keys).toEqual([0, 0, 0]);
+    expect([rig.masters[0]!.requests('release').length, rig.keys]).toEqual([1, [0, 0, 0]]);
   });
 
   it('ends the validity at once, before any master has answered', async () => {
-    const clock = new TestClock();
-    const masters = [1, 2, 3].map((i) => new ScriptedMaster(clock, `m${i}`));
-    const context = quorumLockContext(clock, masters);
-    const lock = new QuorumLock(context, { resources: ['a'], isShared: false, token: 'secret' });
-    await lock.acquire({ ttl: 1_000, timeout: 50, since: clock.read(), stoodStill: 0, waited: 0 });
+    const lock = quorumLock();
+    await lock.acquire(attempt());
     expect(lock.remaining).toBe(1_000 - 12);
-    for (const master of masters) master.behaviour = hangs;
+    rig.scriptAll(hangs);
     void lock.release(0);
     expect(lock.remaining).toBe(0);
-    await clock.advance(50);
+    await rig.clock.advance(50);
   });
 
   it('counts a suspension once, whether the wall clock shows it, the masters do, or both', async () => {
-    const clock = new TestClock();
-    const masters = [1, 2, 3].map((i) => new ScriptedMaster(clock, `m${i}`));
     const standstill = { total: 500 };
-    const context = { ...quorumLockContext(clock, masters), standstill };
-    const lock = new QuorumLock(context, { resources: ['a'], isShared: false, token: 'secret' });
-    const since = clock.read();
-    await lock.acquire({ ttl: 1_000, timeout: 50, since, stoodStill: 500, waited: 0 });
-    expect(lock.remainingAt({ ...since, wall: since.wall + 400 })).toBe(588);
+    const lock = quorumLock({ standstill });
+    const { since } = attempt();
+    const remainingIf = (passed: number): number => lock.remainingAt({ ...since, wall: since.wall + passed });
+    await lock.acquire(attempt(500));
+    expect(remainingIf(400)).toBe(588);
     standstill.total += 400;
-    expect(lock.remainingAt(since)).toBe(588);
-    expect(lock.remainingAt({ ...since, wall: since.wall + 400 })).toBe(588);
-    // The wall clock stood still, too, in a part of that time.
-    expect(lock.remainingAt({ ...since, wall: since.wall + 300 })).toBe(588);
+    // Or the wall clock stood still, too, in a part of that time.
+    expect([remainingIf(0), remainingIf(400), remainingIf(300)]).toEqual([588, 588, 588]);
   });
 
   it('stops extension', async () => {
@@ -338,11 +310,8 @@ describe('release()', () => {
     rig.scriptAll(obeysAfter(40));
     await rig.clock.advance(3_010);
     expect(rig.masters[0]!.times('extend')).toEqual([3_000]);
-    const released = rig.follow(lock.release());
-    await rig.clock.advance(100);
-    expect(released.state).toBe('fulfilled');
-    expect(rig.keys).toEqual([0, 0, 0]);
-    expect(rig.clock.pendingTimers).toBe(0);
+    const released = await rig.outcomeAfter(100, lock.release());
+    expect([released.state, rig.keys, rig.clock.pendingTimers]).toEqual(['fulfilled', [0, 0, 0], 0]);
     expect(rig.masters[0]!.requests('extend')[0]!.withdrawn).toBe(true);
     await rig.clock.advance(60_000);
     expect(rig.masters[0]!.times('extend')).toEqual([3_000]);
@@ -361,35 +330,29 @@ describe('release()', () => {
   it('withdraws an acquisition in flight on masters that have not received it yet', async () => {
     rig.masters[2]!.behaviour = only('acquire', hangs);
     const lock = await rig.lock('a');
-    expect(rig.masters[2]!.requests('acquire')[0]!.withdrawn).toBe(false);
+    const [request] = rig.masters[2]!.requests('acquire');
+    expect(request!.withdrawn).toBe(false);
     await lock.release();
-    expect(rig.masters[2]!.requests('acquire')[0]!.withdrawn).toBe(true);
+    expect(request!.withdrawn).toBe(true);
   });
 
   it('withdraws the request of a reserved key to the home master, although an extension came in between', async () => {
-    const clock = new TestClock();
-    const masters = [1, 2, 3].map((i) => new ScriptedMaster(clock, `m${i}`));
-    const home = masters[0]!;
-    const context = quorumLockContext(clock, masters);
-    const lock = new QuorumLock(context, { resources: ['a'], isShared: false, token: 'secret', home });
+    const home = rig.masters[0]!;
+    const lock = quorumLock({}, home);
     home.behaviour = hangs;
     const ticket = { queues: ['queue of a'], waiter: 'waiter', waited: 0 };
-    await lock.acquireReserved(
-      { ttl: 1_000, timeout: 50, since: clock.read(), stoodStill: 0, waited: 0 },
-      { home, ticket },
-    );
+    await lock.acquireReserved(attempt(), { home, ticket });
     await lock.extend(1_000);
     expect(home.requests('acquire').map(({ withdrawn }) => withdrawn)).toEqual([true]);
     home.behaviour = obeys;
     await lock.release(0);
-    expect(masters.map(({ size }) => size)).toEqual([0, 0, 0]);
+    expect(rig.keys).toEqual([0, 0, 0]);
   });
 
   it('covers the longest life that any of the keys can have, even after a failed change of the ttl', async () => {
     const lock = await rig.lock('a', { ttl: 1_000 });
     rig.script(2, hangs);
-    rig.follow(lock.extend(20_000));
-    await rig.clock.advance(50);
+    await rig.outcomeAfter(50, lock.extend(20_000));
     rig.scriptAll(obeys);
     await lock.release();
     expect(rig.masters[2]!.requests('release')[0]!.ttl).toBe(20_000);

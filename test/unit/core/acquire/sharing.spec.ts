@@ -14,7 +14,7 @@ let other: Rig;
 
 beforeEach(() => {
   rig = new Rig();
-  other = new Rig({}, rig);
+  other = rig.peer();
 });
 
 describe('Shared locks', () => {
@@ -32,13 +32,10 @@ describe('Shared locks', () => {
     ['of another process', () => other],
   ])('exclude an exclusive request %s until the last of them is released', async (_, by) => {
     const [first, second] = [await rig.lock('a', SHARED), await rig.lock('a', SHARED)];
-    const writer = rig.follow(by().acquire('a', { ...EXCLUSIVE, extend: true }));
-    await rig.clock.settle();
-    await first.release();
-    await rig.clock.settle();
+    const writer = await rig.outcomeOf(by().acquire('a', { ...EXCLUSIVE, extend: true }));
+    await rig.settle(first.release());
     expect(writer.state).toBe('pending');
-    await second.release();
-    await rig.clock.settle();
+    await rig.settle(second.release());
     expect(writer.state).toBe('fulfilled');
     expect(await rig.redlock.inspector.inspect('a')).toMatchObject({ state: 'held', sharedBy: undefined });
   });
@@ -48,8 +45,7 @@ describe('Shared locks', () => {
     const readers = [rig, rig, other, other].map((by) => rig.follow(by.acquire('a', SHARED)));
     await rig.clock.settle();
     expect(readers.map(({ state }) => state)).toEqual(Array.from(readers, () => 'pending'));
-    await writer.release();
-    await rig.clock.settle();
+    await rig.settle(writer.release());
     expect(readers.map(({ state }) => state)).toEqual(Array.from(readers, () => 'fulfilled'));
   });
 
@@ -58,28 +54,22 @@ describe('Shared locks', () => {
     ['of another process', () => other],
   ])('do not pass an exclusive request that came before them, %s', async (_, late) => {
     const first = await rig.lock('a', { ...SHARED, extend: true });
-    const writer = rig.follow(rig.acquire('a', EXCLUSIVE));
-    await rig.clock.advance(10);
-    const reader = rig.follow(late().acquire('a', SHARED));
-    await rig.clock.advance(4_000);
+    const writer = await rig.outcomeAfter(10, rig.acquire('a', EXCLUSIVE));
+    const reader = await rig.outcomeAfter(4_000, late().acquire('a', SHARED));
     expect([writer.state, reader.state]).toEqual(['pending', 'pending']);
-    await first.release();
-    await rig.clock.settle();
+    await rig.settle(first.release());
     expect([writer.state, reader.state]).toEqual(['fulfilled', 'pending']);
-    await writer.value?.release();
-    await rig.clock.settle();
+    await rig.settle(writer.value?.release());
     expect(reader.state).toBe('fulfilled');
   });
 
   // Protocol 11.8
   it('are granted to all that wait in a process, when a writer of another one has come and gone', async () => {
     const first = await rig.lock('a', SHARED);
-    const writer = rig.follow(other.acquire('a', EXCLUSIVE));
-    await rig.clock.advance(10);
+    const writer = await rig.outcomeAfter(10, other.acquire('a', EXCLUSIVE));
     const readers = Array.from({ length: 20 }, () => rig.follow(rig.acquire('a', SHARED)));
     await rig.clock.advance(10);
-    await first.release();
-    await rig.clock.settle();
+    await rig.settle(first.release());
     expect(writer.state).toBe('fulfilled');
     await writer.value?.release();
     for (let turn = 0; turn < 5; turn++) await rig.clock.settle();
@@ -89,10 +79,8 @@ describe('Shared locks', () => {
   it('are granted without a timer when the exclusive request that they wait behind gives up', async () => {
     await rig.lock('a', { ...SHARED, extend: true });
     const stop = new AbortController();
-    const writer = rig.follow(other.acquire('a', { ...EXCLUSIVE, signal: stop.signal }));
-    await rig.clock.advance(10);
-    const reader = rig.follow(new Rig({}, rig).acquire('a', SHARED));
-    await rig.clock.advance(10);
+    const writer = await rig.outcomeAfter(10, other.acquire('a', { ...EXCLUSIVE, signal: stop.signal }));
+    const reader = await rig.outcomeAfter(10, rig.peer().acquire('a', SHARED));
     expect(reader.state).toBe('pending');
     stop.abort();
     await rig.clock.settle();
@@ -101,27 +89,22 @@ describe('Shared locks', () => {
 
   it('are granted on a free resource, although a request for that and a held one waits', async () => {
     await rig.lock('a', { ...SHARED, extend: true });
-    const writer = rig.follow(other.acquire(['a', 'b'], EXCLUSIVE));
-    await rig.clock.advance(10);
+    const writer = await rig.outcomeAfter(10, other.acquire(['a', 'b'], EXCLUSIVE));
     expect(await rig.lock('b', { ...SHARED, wait: 0 })).toMatchObject({ isHeld: true });
     expect(writer.state).toBe('pending');
   });
 
   it('do not pass an exclusive request that waits behind one of its process that gives up', async () => {
     const first = await rig.lock('a', SHARED);
-    const hasty = rig.follow(other.acquire('a', { ...EXCLUSIVE, wait: 100 }));
-    await rig.clock.advance(10);
-    const writer = rig.follow(other.acquire('a', EXCLUSIVE));
-    await rig.clock.advance(10);
-    const third = new Rig({}, rig);
+    const hasty = await rig.outcomeAfter(10, other.acquire('a', { ...EXCLUSIVE, wait: 100 }));
+    const writer = await rig.outcomeAfter(10, other.acquire('a', EXCLUSIVE));
+    const third = rig.peer();
     const readers = [rig, third].map((by) => rig.follow(by.acquire('a', SHARED)));
     await rig.clock.advance(80);
     expect([hasty, writer, ...readers].map(({ state }) => state)).toEqual(['rejected', ...Array(3).fill('pending')]);
-    await first.release();
-    await rig.clock.settle();
+    await rig.settle(first.release());
     expect([writer, ...readers].map(({ state }) => state)).toEqual(['fulfilled', 'pending', 'pending']);
-    await writer.value?.release();
-    await rig.clock.settle();
+    await rig.settle(writer.value?.release());
     expect(readers.map(({ state }) => state)).toEqual(['fulfilled', 'fulfilled']);
   });
 
@@ -129,44 +112,39 @@ describe('Shared locks', () => {
     await rig.lock('a', { ...SHARED, extend: true });
     const writers = [100, 200].map((wait) => rig.follow(other.acquire('a', { ...EXCLUSIVE, wait })));
     await rig.clock.advance(10);
-    const reader = rig.follow(new Rig({}, rig).acquire('a', SHARED));
-    await rig.clock.advance(150);
+    const reader = await rig.outcomeAfter(150, rig.peer().acquire('a', SHARED));
     expect(reader.state).toBe('pending');
     await rig.clock.advance(40);
     expect([...writers, reader].map(({ state }) => state)).toEqual(['rejected', 'rejected', 'fulfilled']);
-    expect(rig.masters.map(({ memory }) => memory.queued)).toEqual([0, 0, 0]);
+    expect(rig.queued).toEqual([0, 0, 0]);
   });
 
   it('find no entry of an exclusive request that was granted by a poll of all masters', async () => {
     await rig.lock('a', { ...EXCLUSIVE, ttl: 30_000 });
-    const writer = rig.follow(other.acquire('a', EXCLUSIVE));
-    await rig.clock.settle();
+    const writer = await rig.outcomeOf(other.acquire('a', EXCLUSIVE));
     // The masters lose the lock and keep the queues, so that nothing notifies the waiter.
     for (const { memory } of rig.masters) memory.flush();
     await rig.clock.advance(1_000);
-    expect(writer.state).toBe('fulfilled');
-    expect(rig.masters.map(({ memory }) => memory.queued)).toEqual([0, 0, 0]);
+    expect([writer.state, rig.queued]).toEqual(['fulfilled', [0, 0, 0]]);
     await writer.value?.release();
-    expect((await new Rig({}, rig).lock('a', SHARED)).isHeld).toBe(true);
+    expect((await rig.peer().lock('a', SHARED)).isHeld).toBe(true);
   });
 
   it('may be taken again after the exclusive request has given up', async () => {
     const first = await rig.lock('a', { ...SHARED, extend: true });
-    const writer = rig.follow(other.acquire('a', { ...EXCLUSIVE, wait: 500 }));
-    await rig.clock.advance(501);
+    const writer = await rig.outcomeAfter(501, other.acquire('a', { ...EXCLUSIVE, wait: 500 }));
     expect(writer.reason).toMatchObject({ code: 'LOCK_NOT_ACQUIRED' });
     expect(await rig.lock('a', { ...SHARED, wait: 0 })).toMatchObject({ isHeld: true });
     await first.release();
   });
 
   it('end one by one: a crashed holder blocks an exclusive request for its own ttl', async () => {
-    const crashed = new Rig({}, rig);
+    const crashed = rig.peer();
     await crashed.lock('a', { ...SHARED, ttl: 300 });
     const alive = await rig.lock('a', { ...SHARED, extend: true });
     await rig.clock.advance(200);
     await alive.release();
-    const writer = rig.follow(other.acquire('a', EXCLUSIVE));
-    await rig.clock.advance(90);
+    const writer = await rig.outcomeAfter(90, other.acquire('a', EXCLUSIVE));
     expect(writer.state).toBe('pending');
     await rig.clock.advance(50);
     expect(writer.state).toBe('fulfilled');
@@ -191,8 +169,7 @@ describe('Shared locks', () => {
   it('cover several resources', async () => {
     const both = await rig.lock(['a', 'b'], SHARED);
     expect(await other.lock('b', { ...SHARED, wait: 0 })).toMatchObject({ isHeld: true });
-    const refused = rig.follow(other.acquire('a', { ...EXCLUSIVE, wait: 0 }));
-    await rig.clock.settle();
+    const refused = await rig.outcomeOf(other.acquire('a', { ...EXCLUSIVE, wait: 0 }));
     expect(refused.reason).toMatchObject({ code: 'LOCK_NOT_ACQUIRED' });
     await both.release();
     expect(await other.lock('a', { ...EXCLUSIVE, wait: 0 })).toMatchObject({ isHeld: true });
@@ -208,8 +185,7 @@ describe('Permits', () => {
     const locks: Lock[] = [];
     for (const by of [rig, other, rig, other, rig]) locks.push(await by.lock('api', { ...FIVE, wait: 0 }));
     expect(locks.map(({ slot }) => slot).sort()).toEqual([0, 1, 2, 3, 4]);
-    const refused = rig.follow(other.acquire('api', { ...FIVE, wait: 0 }));
-    await rig.clock.settle();
+    const refused = await rig.outcomeOf(other.acquire('api', { ...FIVE, wait: 0 }));
     expect(refused.reason).toMatchObject({
       ...{ code: 'LOCK_NOT_ACQUIRED', resources: ['api'], permits: 5, holder: undefined },
       message: expect.stringContaining('none of the 5 permits of "api" was free: not acquired'),
@@ -233,12 +209,10 @@ describe('Permits', () => {
     ['of another process', () => other],
   ])('are waited for by the next one %s, which gets the one that is released', async (_, by) => {
     const [first, second] = [await rig.lock('api', TWO), await rig.lock('api', TWO)];
-    const third = rig.follow(by().acquire('api', TWO));
-    await rig.clock.settle();
+    const third = await rig.outcomeOf(by().acquire('api', TWO));
     expect(third.state).toBe('pending');
     const slot = second.slot;
-    await second.release();
-    await rig.clock.settle();
+    await rig.settle(second.release());
     expect(third.value?.slot).toBe(slot);
     expect(first.isHeld).toBe(true);
   });
@@ -246,8 +220,7 @@ describe('Permits', () => {
   it('have one line of waiters, which an inspection counts once', async () => {
     await rig.lock('api', TWO);
     await rig.lock('api', TWO);
-    const waiting = rig.follow(other.acquire('api', TWO));
-    await rig.clock.settle();
+    const waiting = await rig.outcomeOf(other.acquire('api', TWO));
     expect(other.redlock.ownWaiting(1)).toMatchObject({ count: 1, locks: [{ resources: ['api'], permits: 2 }] });
     const inspection = await rig.redlock.inspector.inspectPermits('api', 2);
     expect(inspection.waiting).toBe(1);
@@ -258,7 +231,7 @@ describe('Permits', () => {
 
   it('go to the processes in the order in which they came', async () => {
     const held = [await rig.lock('api', TWO), await rig.lock('api', TWO)];
-    const third = new Rig({}, rig);
+    const third = rig.peer();
     const order: string[] = [];
     for (const [name, by] of Object.entries({ other, third, rig })) {
       void by.acquire('api', { ...TWO, extend: true }).then(() => order.push(name));
@@ -266,10 +239,7 @@ describe('Permits', () => {
     }
     // A process passes a permit on to its own waiters within 10 ms only.
     await rig.clock.advance(10);
-    for (const lock of held) {
-      await lock.release();
-      await rig.clock.settle();
-    }
+    for (const lock of held) await rig.settle(lock.release());
     expect(order).toEqual(['other', 'third']);
   });
 
@@ -315,7 +285,7 @@ describe('Permits', () => {
         done++;
       }
     };
-    const third = new Rig({}, rig);
+    const third = rig.peer();
     const all = Promise.all([rig, other, third].flatMap((by) => Array.from({ length: 8 }, () => work(by, 5))));
     await rig.clock.advance(20_000);
     await all;
@@ -324,11 +294,9 @@ describe('Permits', () => {
 
   it('are passed on by a process that uses fewer of them, and keep it in line', async () => {
     const held = await Promise.all(Array.from({ length: 5 }, () => rig.lock('api', FIVE)));
-    const few = rig.follow(other.acquire('api', { ...FIVE, permits: 1, extend: true }));
-    await rig.clock.settle();
+    const few = await rig.outcomeOf(other.acquire('api', { ...FIVE, permits: 1, extend: true }));
     const last = held.find(({ slot }) => slot === 4);
-    await last?.release();
-    await rig.clock.settle();
+    await rig.settle(last?.release());
     expect(few.state).toBe('pending');
     expect(await rig.lock('api', { ...FIVE, wait: 0 })).toMatchObject({ slot: 4 });
     await held.find(({ slot }) => slot === 0)?.release();
@@ -339,10 +307,8 @@ describe('Permits', () => {
   // Protocol 11.11
   it('are passed on by a waiter that is notified of any of them when its budget has ended', async () => {
     const held = [await rig.lock('api', TWO), await rig.lock('api', TWO)];
-    const hasty = rig.follow(other.acquire('api', { ...TWO, wait: 100 }));
-    await rig.clock.settle();
-    const next = rig.follow(new Rig({}, rig).acquire('api', TWO));
-    await rig.clock.settle();
+    const hasty = await rig.outcomeOf(other.acquire('api', { ...TWO, wait: 100 }));
+    const next = await rig.outcomeOf(rig.peer().acquire('api', TWO));
     rig.clock.stall(100);
     await held.find(({ slot }) => slot === 1)?.release();
     await rig.clock.settle();
@@ -372,10 +338,8 @@ describe('Permits', () => {
 
   it('are forgotten by a process that neither holds nor wants one', async () => {
     const lock = await rig.lock('api', { ...FIVE, permits: 1, wait: 0 });
-    const refused = rig.follow(other.acquire('api', { ...FIVE, permits: 1, wait: 0 }));
-    await rig.clock.settle();
-    expect(refused.state).toBe('rejected');
-    expect(other.redlock['permitBook']['usages'].size).toBe(0);
+    const refused = await rig.outcomeOf(other.acquire('api', { ...FIVE, permits: 1, wait: 0 }));
+    expect([refused.state, other.redlock['permitBook']['usages'].size]).toEqual(['rejected', 0]);
     await lock.release();
     expect(rig.redlock['permitBook']['usages'].size).toBe(0);
   });

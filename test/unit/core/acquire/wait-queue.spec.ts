@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { HomeMasters } from '../../../../lib/core/acquire/home-masters.js';
 import { LinkedList, ListMember } from '../../../../lib/core/acquire/linked-list.js';
 import { WaitQueue } from '../../../../lib/core/acquire/process-queue.js';
@@ -13,6 +13,10 @@ import { SystemClock } from '../../../../lib/runtime/system-clock.js';
 import { fc } from '../../../support/properties.js';
 import { Rig } from '../../support/rig.js';
 import { TestClock } from '../../support/test-clock.js';
+
+let rig: Rig;
+
+beforeEach(() => void (rig = new Rig()));
 
 /** Acquires, records its turn, and releases. */
 function takeTurn(rig: Rig, name: string, turns: string[], resource: string | string[] = 'a', wait = 60_000) {
@@ -39,9 +43,7 @@ describe('The turn of this process, of which a master notifies it,', () => {
     expect(await first.pause()).toBe('next');
   });
 
-  it('is passed on if there is no waiter for the resource', () => {
-    expect(waiting().queue.notify('b')).toBe(false);
-  });
+  it('is passed on if there is no waiter for the resource', () => expect(waiting().queue.notify('b')).toBe(false));
 
   it('is passed on if the wait of the first has ended', () => {
     const { queue, first } = waiting();
@@ -61,7 +63,6 @@ describe('The turn of this process, of which a master notifies it,', () => {
 describe('Waiters of one process', () => {
   // Protocol 5.2
   it('are served first come, first served', async () => {
-    const rig = new Rig();
     const first = await rig.lock('a');
     const turns: string[] = [];
     const names = Array.from({ length: 50 }, (_, i) => `${i}`);
@@ -71,22 +72,20 @@ describe('Waiters of one process', () => {
     await first.release();
     await rig.clock.advance(0);
     for (let i = 0; i < 50; i++) await rig.clock.settle();
-    expect(turns).toEqual(names);
-    expect(rig.clock.now).toBe(10);
+    expect([turns, rig.clock.now]).toEqual([names, 10]);
   });
 
   it('cause no traffic behind the holder', async () => {
-    const rig = new Rig();
     await rig.lock('a', { ttl: 30_000 });
     for (let i = 0; i < 100; i++) takeTurn(rig, `${i}`, [], 'a', 5_000);
     await rig.clock.advance(4_000);
-    expect(rig.masters.map((master) => master.requests('acquire').length)).toEqual([1, 1, 1]);
+    expect(rig.counts('acquire')).toEqual([1, 1, 1]);
   });
 
   it('cause no traffic behind the one that contends, even when they give up', async () => {
     const countWith = async (waiters: number): Promise<number> => {
-      const rig = new Rig();
-      await new Rig({}, rig).lock('a', { ttl: 30_000 });
+      rig = new Rig();
+      await rig.peer().lock('a', { ttl: 30_000 });
       takeTurn(rig, 'head', []);
       for (let i = 0; i < waiters; i++) takeTurn(rig, `${i}`, [], 'a', 500 + 10 * i);
       await rig.clock.advance(4_000);
@@ -96,32 +95,26 @@ describe('Waiters of one process', () => {
   });
 
   it('leave at once when their time is over, and those behind them move up', async () => {
-    const rig = new Rig();
     const holder = await rig.lock('a');
     const turns: string[] = [];
     const impatient = takeTurn(rig, 'impatient', turns, 'a', 100);
     takeTurn(rig, 'patient', turns);
     await rig.clock.advance(200);
-    expect(impatient.at).toBe(100);
-    expect(impatient.reason).toBeInstanceOf(LockNotAcquiredError);
-    await holder.release();
-    await rig.clock.settle();
+    expect(impatient).toMatchObject({ at: 100, reason: expect.any(LockNotAcquiredError) });
+    await rig.settle(holder.release());
     expect(turns).toEqual(['patient']);
   });
 
   it('move up when the lock in front is lost', async () => {
-    const rig = new Rig();
     await rig.lock('a', { ttl: 1_000, extend: false });
     const turns: string[] = [];
     const next = takeTurn(rig, 'next', turns);
     await rig.clock.advance(2_000);
-    expect(turns).toEqual(['next']);
-    expect(next.at).toBe(1_000 - 12);
+    expect([turns, next.at]).toEqual([['next'], 1_000 - 12]);
   });
 
   it('move up when a lock that bypassed the queue is released', async () => {
-    const rig = new Rig();
-    const other = new Rig({}, rig);
+    const other = rig.peer();
     const theirs = await other.lock('a', { ttl: 30_000 });
     rig.fraction = 0.999;
     const turns: string[] = [];
@@ -131,13 +124,11 @@ describe('Waiters of one process', () => {
     const hasty = await rig.lock('a', { wait: 0 });
     await rig.clock.advance(1_000);
     expect(turns).toEqual([]);
-    await hasty.release();
-    await rig.clock.settle();
+    await rig.settle(hasty.release());
     expect(patient.at).toBe(rig.clock.now);
   });
 
   it('for different resources do not wait for each other', async () => {
-    const rig = new Rig();
     await rig.lock('a');
     const turns: string[] = [];
     takeTurn(rig, 'a', turns, 'a');
@@ -147,7 +138,6 @@ describe('Waiters of one process', () => {
   });
 
   it('for several resources cannot wait for each other in a circle', async () => {
-    const rig = new Rig();
     const holder = await rig.lock(['a', 'b', 'c']);
     const turns: string[] = [];
     const pairs = [
@@ -166,8 +156,8 @@ describe('Waiters of one process', () => {
   });
 
   it('in two processes with resources in opposite order cannot wait for each other', async () => {
-    const rig = new Rig({ masters: 4 });
-    const other = new Rig({}, rig);
+    rig = new Rig({ masters: 4 });
+    const other = rig.peer();
     const turns: string[] = [];
     const all = Array.from({ length: 20 }, (_, i) => [
       takeTurn(rig, `a${i}`, turns, ['a', 'b']),
@@ -180,19 +170,15 @@ describe('Waiters of one process', () => {
   });
 });
 
-describe('10,000 keys', () => {
-  it('leave nothing behind', async () => {
-    const rig = new Rig();
-    const keys = Array.from({ length: 10_000 }, (_, i) => `order:${i}`);
-    const locks = keys.map((key) => rig.acquire(key).then((lock) => lock.release()));
-    const others = keys.map((key) => rig.acquire(key, { wait: 1 }).then((lock) => lock.release()));
-    await Promise.all([...locks, ...others]);
-    await rig.clock.settle();
-    expect(rig.keys).toEqual([0, 0, 0]);
-    expect(rig.clock.pendingTimers).toBe(0);
-    expect(sizes(rig.redlock)).toEqual({});
-  }, 60_000);
-});
+it('10,000 keys leave nothing behind', async () => {
+  const keys = Array.from({ length: 10_000 }, (_, i) => `order:${i}`);
+  const locks = keys.map((key) => rig.acquire(key).then((lock) => lock.release()));
+  const others = keys.map((key) => rig.acquire(key, { wait: 1 }).then((lock) => lock.release()));
+  await Promise.all([...locks, ...others]);
+  await rig.clock.settle();
+  expect([rig.keys, rig.clock.pendingTimers]).toEqual([[0, 0, 0], 0]);
+  expect(sizes(rig.redlock)).toEqual({});
+}, 60_000);
 
 /** Sizes of all collections that an object refers to, except empty ones. */
 function sizes(root: object, path = '', seen = new Set<unknown>()): Record<string, number> {
@@ -261,11 +247,11 @@ describe('A linked list', () => {
   });
 });
 
-function rig(count: number) {
-  return rigOf(Array.from({ length: count }, (_, i) => `m${i}`));
+function homes(count: number) {
+  return homesOf(Array.from({ length: count }, (_, i) => `m${i}`));
 }
 
-function rigOf(names: readonly string[]) {
+function homesOf(names: readonly string[]) {
   const clock = new ManualClock();
   const masters = names.map((name) => new MemoryMaster(clock, name));
   const watched = masters.map((master) => new CircuitBreakerMaster(master, new SystemClock(), 50, {}, () => undefined));
@@ -286,8 +272,8 @@ function sharesOf(homeMasters: HomeMasters, masters: number): Map<string, number
 // Protocol 5.3
 describe('The home master of a key', () => {
   it('is the same for all processes', () => {
-    const here = rig(5);
-    const there = rig(5);
+    const here = homes(5);
+    const there = homes(5);
     for (let i = 0; i < 100; i++) {
       expect(here.homeMasters.of(`key ${i}`)?.name).toBe(there.homeMasters.of(`key ${i}`)?.name);
     }
@@ -295,8 +281,8 @@ describe('The home master of a key', () => {
 
   it('is the same master for processes that list the masters in another order', () => {
     const names = ['10.0.0.1:6379', '10.0.0.2:6379', '10.0.0.3:6379', '10.0.0.4:6379', '10.0.0.5:6379'];
-    const here = rigOf(names);
-    const there = rigOf(['10.0.0.4:6379', '10.0.0.1:6379', '10.0.0.5:6379', '10.0.0.3:6379', '10.0.0.2:6379']);
+    const here = homesOf(names);
+    const there = homesOf(['10.0.0.4:6379', '10.0.0.1:6379', '10.0.0.5:6379', '10.0.0.3:6379', '10.0.0.2:6379']);
     for (let i = 0; i < 100; i++) {
       expect(here.homeMasters.of(`key ${i}`)?.name).toBe(there.homeMasters.of(`key ${i}`)?.name);
     }
@@ -309,19 +295,19 @@ describe('The home master of a key', () => {
   });
 
   it('differs between keys, so that the load is spread', () => {
-    const { homeMasters } = rig(5);
+    const { homeMasters } = homes(5);
     for (const share of sharesOf(homeMasters, 5).values()) expect(share).toBeGreaterThan(850);
   });
 
   it('moves to all remaining masters alike when a master is down', () => {
-    const { homeMasters, masters } = rigOf(['10.0.0.1:6379', '10.0.0.2:6379', '10.0.0.3:6379', '10.0.0.4:6379']);
+    const { homeMasters, masters } = homesOf(['10.0.0.1:6379', '10.0.0.2:6379', '10.0.0.3:6379', '10.0.0.4:6379']);
     masters[1]?.takeDown();
     for (const share of sharesOf(homeMasters, 3).values()) expect(share).toBeGreaterThan(1_450);
   });
 
   it('stays where it is when a master is added, unless it moves to the new one', () => {
-    const before = rigOf(['10.0.0.1:6379', '10.0.0.2:6379', '10.0.0.3:6379']);
-    const after = rigOf(['10.0.0.1:6379', '10.0.0.2:6379', '10.0.0.3:6379', '10.0.0.4:6379']);
+    const before = homesOf(['10.0.0.1:6379', '10.0.0.2:6379', '10.0.0.3:6379']);
+    const after = homesOf(['10.0.0.1:6379', '10.0.0.2:6379', '10.0.0.3:6379', '10.0.0.4:6379']);
     for (let i = 0; i < 1_000; i++) {
       const name = after.homeMasters.of(`order:${i}`)?.name;
       expect([before.homeMasters.of(`order:${i}`)?.name, '10.0.0.4:6379']).toContain(name);
@@ -329,7 +315,7 @@ describe('The home master of a key', () => {
   });
 
   it('is the next usable master while one is down, and the same as before when it is back', () => {
-    const { homeMasters, masters } = rig(3);
+    const { homeMasters, masters } = homes(3);
     const before = homeMasters.of('key');
     const master = masters.find(({ name }) => name === before?.name);
     master?.takeDown();
@@ -341,7 +327,7 @@ describe('The home master of a key', () => {
   });
 
   it('does not exist when no master is usable', () => {
-    const { homeMasters, masters } = rig(3);
+    const { homeMasters, masters } = homes(3);
     for (const master of masters) master.takeDown();
     expect(homeMasters.of('key')).toBeUndefined();
   });
@@ -349,7 +335,7 @@ describe('The home master of a key', () => {
 
 describe('A crowd', () => {
   it('is remembered for a second', async () => {
-    const { homeMasters, clock } = rig(3);
+    const { homeMasters, clock } = homes(3);
     homeMasters.noteContention(['a', 'b']);
     expect(homeMasters.areContended(['x', 'b'])).toBe(true);
     await clock.advance(999);
@@ -360,13 +346,12 @@ describe('A crowd', () => {
   });
 
   it('is remembered from its last sign on', async () => {
-    const { homeMasters, clock } = rig(3);
+    const { homeMasters, clock } = homes(3);
     homeMasters.noteContention(['a', 'b']);
     await clock.advance(900);
     homeMasters.noteContention(['a']);
     await clock.advance(900);
-    expect(homeMasters.areContended(['a'])).toBe(true);
-    expect(homeMasters.areContended(['b'])).toBe(false);
+    expect([homeMasters.areContended(['a']), homeMasters.areContended(['b'])]).toEqual([true, false]);
   });
 });
 
@@ -377,16 +362,12 @@ describe('A hash', () => {
     ['', 0x811c9dc5],
     ['a', 0xe40c292c],
     ['foobar', 0xbf9cf968],
-  ])('of %j is that of FNV-1a', (text, expected) => {
-    expect(hash(text)).toBe(expected);
-  });
+  ])('of %j is that of FNV-1a', (text, expected) => expect(hash(text)).toBe(expected));
 
   it.each([
     [0, 0],
     [1, 0x514e28b7],
     [2, 0x30f4c306],
     [0xffffffff, 0x81f16f39],
-  ])('of %i is mixed as MurmurHash3 does', (number, expected) => {
-    expect(mix(number)).toBe(expected);
-  });
+  ])('of %i is mixed as MurmurHash3 does', (number, expected) => expect(mix(number)).toBe(expected));
 });

@@ -68,9 +68,7 @@ describe('A master that stops answering', () => {
     await fallSilent();
     expect(events).toEqual(['m1 silent']);
     for (let i = 0; i < 1_000; i++) ask();
-    expect(inner.asked).toHaveLength(4);
-    expect(answers).toHaveLength(1_000);
-    expect(answers[0]).toEqual({ kind: 'timeout', sent: false });
+    expect([inner.asked.length, answers.length, answers[0]]).toEqual([4, 1_000, { kind: 'timeout', sent: false }]);
   });
 
   it('is probed with a request that can take effect late without harm', async () => {
@@ -110,8 +108,7 @@ describe('A master that stops answering', () => {
       await clock.advance(10);
       ask();
     }
-    expect(inner.asked).toHaveLength(100);
-    expect(events).toEqual([]);
+    expect([inner.asked.length, events]).toEqual([100, []]);
   });
 
   it('does not count as silent after an idle time', async () => {
@@ -120,8 +117,7 @@ describe('A master that stops answering', () => {
     await clock.advance(3_600_000);
     for (let i = 0; i < 10; i++) ask();
     await clock.settle();
-    expect(inner.asked).toHaveLength(11);
-    expect(events).toEqual([]);
+    expect([inner.asked.length, events]).toEqual([11, []]);
   });
 
   it('does not count as silent for a process that stalled', async () => {
@@ -133,8 +129,7 @@ describe('A master that stops answering', () => {
     ask();
     ask();
     await clock.settle();
-    expect(events).toEqual([]);
-    expect(answers).toHaveLength(5);
+    expect([events, answers.length]).toEqual([[], 5]);
     ask();
     expect(inner.asked).toHaveLength(8);
   });
@@ -147,8 +142,7 @@ describe('A master that stops answering', () => {
     const before = answers.length;
     ask();
     await clock.settle();
-    expect(inner.asked).toHaveLength(5);
-    expect(answers).toHaveLength(before + 1);
+    expect([inner.asked.length, answers.length]).toEqual([5, before + 1]);
   });
 
   it('gets a new connection after a long silence, and another one after the same time', async () => {
@@ -299,81 +293,74 @@ describe('A release for a master without a connection', () => {
     ask(release('1'));
     await master.close();
     inner.becomeReady();
-    expect(inner.requests('release')).toHaveLength(2);
-    expect(inner.closed).toBe(true);
+    expect([inner.requests('release').length, inner.closed]).toEqual([2, true]);
   });
 });
 
-describe('A lock service with a hung minority', () => {
-  it('sends bounded requests to it under load, and leaves nothing on it', async () => {
-    const rig = new Rig({ masters: 5 });
-    const [hung] = rig.masters;
-    hung!.behaviour = hangs;
-    for (let i = 0; i < 3_000; i++) {
-      const lock = await rig.acquire(`key:${i}`);
-      await rig.clock.advance(10);
-      await lock.release();
-    }
-    expect(rig.clock.now).toBe(30_000);
-    expect(hung!.asked.length).toBeLessThan(50);
-    expect(rig.silences).toEqual(['m1']);
-    hung!.behaviour = obeysAfter(5);
-    for (const { request, reply } of hung!.asked.slice()) hung!.memory.ask(request, reply);
-    await rig.clock.advance(100);
-    expect(rig.keys).toEqual([0, 0, 0, 0, 0]);
-    const lock = await rig.lock('a');
-    await rig.clock.advance(5);
-    expect(rig.keys).toEqual([1, 1, 1, 1, 1]);
+it('A lock service with a hung minority sends bounded requests to it under load, and leaves nothing on it', async () => {
+  const rig = new Rig({ masters: 5 });
+  const [hung] = rig.masters;
+  hung!.behaviour = hangs;
+  for (let i = 0; i < 3_000; i++) {
+    const lock = await rig.acquire(`key:${i}`);
+    await rig.clock.advance(10);
     await lock.release();
-  });
+  }
+  expect(rig.clock.now).toBe(30_000);
+  expect(hung!.asked.length).toBeLessThan(50);
+  expect(rig.silences).toEqual(['m1']);
+  hung!.behaviour = obeysAfter(5);
+  for (const { request, reply } of hung!.asked.slice()) hung!.memory.ask(request, reply);
+  await rig.clock.advance(100);
+  expect(rig.keys).toEqual([0, 0, 0, 0, 0]);
+  const lock = await rig.lock('a');
+  await rig.clock.advance(5);
+  expect(rig.keys).toEqual([1, 1, 1, 1, 1]);
+  await lock.release();
 });
 
-describe('A warning of a short masterTimeout', () => {
-  it.each<[string, number[], string | undefined]>([
-    ['nothing is slow', [1, 2, 49.9], undefined],
-    ['nothing was measured', [], undefined],
-    [
-      'a minority is slow',
-      [1, 2, 80.2],
-      "masterTimeout (50 ms) is too short: m3 in 81 ms at the fastest, so their votes do not count; set masterTimeout to '250ms' or more",
-    ],
-    [
-      'a majority is slow',
-      [1, 50, 90],
-      "masterTimeout (50 ms) is too short: m2 in 50 ms, m3 in 90 ms at the fastest, so no lock can be taken; set masterTimeout to '300ms' or more",
-    ],
-  ])('has the numbers and the value to set: %s', (_, fastest, text) => {
-    const trips = fastest.map((time, i) => ({ master: `m${i + 1}`, fastest: time }));
-    expect(warningOfRoundTrips(trips, 50, 3)).toBe(text);
-  });
+it.each<[string, number[], string | undefined]>([
+  ['nothing is slow', [1, 2, 49.9], undefined],
+  ['nothing was measured', [], undefined],
+  [
+    'a minority is slow',
+    [1, 2, 80.2],
+    "masterTimeout (50 ms) is too short: m3 in 81 ms at the fastest, so their votes do not count; set masterTimeout to '250ms' or more",
+  ],
+  [
+    'a majority is slow',
+    [1, 50, 90],
+    "masterTimeout (50 ms) is too short: m2 in 50 ms, m3 in 90 ms at the fastest, so no lock can be taken; set masterTimeout to '300ms' or more",
+  ],
+])('A warning of a short masterTimeout has the numbers and the value to set: %s', (_, fastest, text) => {
+  const trips = fastest.map((time, i) => ({ master: `m${i + 1}`, fastest: time }));
+  expect(warningOfRoundTrips(trips, 50, 3)).toBe(text);
 });
 
-describe('The measurement of round trips', () => {
-  it('asks a fast master once, a slow one three times, and one without a connection never', async () => {
-    const rig = new Rig({ masters: 3 });
-    const [fast, slow, dead] = rig.masters;
-    dead!.trouble = { kind: 'unreachable', reason: 'gone', sent: false };
-    const asked = new Map<string, number>();
-    const delays = [90, 60, 70];
-    for (const master of [fast!, slow!]) {
-      master.ask = (_, reply) => {
-        const times = asked.get(master.name) ?? 0;
-        asked.set(master.name, times + 1);
-        rig.clock.schedule(master === slow ? (delays[times] ?? 0) : 1, () => reply(granted));
-      };
-    }
-    const trips = rig.follow(measureRoundTrips(rig.masters, { key: 'k', clock: rig.clock, enough: 50 }));
-    await rig.clock.advance(1_000);
-    expect(trips.value).toEqual([
-      { master: 'm1', fastest: 1 },
-      { master: 'm2', fastest: 60 },
-    ]);
-    expect([...asked]).toEqual([
-      ['m1', 1],
-      ['m2', 3],
-    ]);
-    expect(rig.clock.pendingTimers).toBe(0);
-  });
+it('The measurement of round trips asks a fast master once, a slow one three times, and one without a connection never', async () => {
+  const rig = new Rig({ masters: 3 });
+  const [fast, slow, dead] = rig.masters;
+  dead!.trouble = { kind: 'unreachable', reason: 'gone', sent: false };
+  const asked = new Map<string, number>();
+  const delays = [90, 60, 70];
+  for (const master of [fast!, slow!]) {
+    master.ask = (_, reply) => {
+      const times = asked.get(master.name) ?? 0;
+      asked.set(master.name, times + 1);
+      rig.clock.schedule(master === slow ? (delays[times] ?? 0) : 1, () => reply(granted));
+    };
+  }
+  const trips = rig.follow(measureRoundTrips(rig.masters, { key: 'k', clock: rig.clock, enough: 50 }));
+  await rig.clock.advance(1_000);
+  expect(trips.value).toEqual([
+    { master: 'm1', fastest: 1 },
+    { master: 'm2', fastest: 60 },
+  ]);
+  expect([...asked]).toEqual([
+    ['m1', 1],
+    ['m2', 3],
+  ]);
+  expect(rig.clock.pendingTimers).toBe(0);
 });
 
 describe('IdleCheck', () => {

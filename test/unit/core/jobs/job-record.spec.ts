@@ -108,9 +108,8 @@ describe('The record of a job', () => {
     });
   });
 
-  it('has no history at its baseline', () => {
-    expect(markRecord(undefined, { tick: 10, state: 'baseline' }, by('b', 20)).runs).toEqual([]);
-  });
+  it('has no history at its baseline', () =>
+    expect(markRecord(undefined, { tick: 10, state: 'baseline' }, by('b', 20)).runs).toEqual([]));
 
   it('keeps the last 20 runs', () => {
     const { runs = [] } = afterFailures(30, 'no') ?? {};
@@ -123,9 +122,8 @@ describe('The record of a job', () => {
     expect(Buffer.byteLength(JSON.stringify(record))).toBeLessThan(9 * 1_024);
   });
 
-  it('keeps 200 characters of an error', () => {
-    expect(afterFailures(1, 'x'.repeat(201))?.runs[0]?.error).toBe('x'.repeat(200));
-  });
+  it('keeps 200 characters of an error', () =>
+    expect(afterFailures(1, 'x'.repeat(201))?.runs[0]?.error).toBe('x'.repeat(200)));
 
   it('is recognized after a round trip through JSON, and nothing else is', () => {
     const record = afterFailures(2, 'no');
@@ -135,10 +133,8 @@ describe('The record of a job', () => {
     }
   });
 
-  it('is kept with a resource that names the job', () => {
-    expect(jobOfResource(jobResource('report'))).toBe('report');
-    expect(jobOfResource('order:1')).toBeUndefined();
-  });
+  it('is kept with a resource that names the job', () =>
+    expect([jobOfResource(jobResource('report')), jobOfResource('order:1')]).toEqual(['report', undefined]));
 });
 
 /** The ticks of an hourly job are numbered. A tick may start half a minute to a minute early. */
@@ -146,13 +142,14 @@ const HOUR = 3_600_000;
 const TOLERANCE = 60_000;
 const SECOND = 1_000;
 const T = (tick: number, later = 0): number => (500_000 + tick) * HOUR + later;
+const soon = (tick: number): number => T(tick, SECOND);
 const schedule = new IntervalSchedule(HOUR);
 
 type SkipReason = Extract<JobDecision, { action: 'skip' }>['reason'];
 type MarkedState = Extract<JobDecision, { action: 'mark' }>['state'];
-type Case = [title: string, situation: Partial<JobSituation>, decision: JobDecision, policy?: Partial<JobPolicy>];
+type Situation = Partial<JobSituation>;
+type Case = [title: string, situation: Situation, decision: JobDecision, policy?: Partial<JobPolicy>];
 
-/** The record of a tick that ran from its nominal time until `end`. */
 function after(
   tick: number,
   state: JobState = 'ok',
@@ -170,109 +167,92 @@ const unknown = (tick: number): JobDecision => mark(tick, 'unknown');
 const wait = (tick: number): JobDecision => ({ action: 'wait', tick: T(tick), until: T(tick, -TOLERANCE) });
 const REST: JobDecision = { action: 'rest' };
 const CATCH_UP = { catchUp: true };
-/** The data of a master began at this time. */
-const lost = (tick: number, later = 0) => ({ isCertain: false, bornAt: T(tick, later) });
+
+/** Nothing is due, at a time. */
+const at = (time: number, record?: JobRecord): Situation => ({ record, time });
+
+/** A tick is due, at its own time or at another one. */
+const due = (tick: number, record?: JobRecord, time = T(tick)): Situation => ({ record, due: T(tick), time });
+
+/** The same after a loss: the data of a master began at the time of a tick, or somewhat later. */
+const lost = (tick: number, situation: Situation, later = 0): Situation => {
+  return { ...situation, isCertain: false, bornAt: T(tick, later) };
+};
+
+/** The record of a tick that ran from its nominal time until `end`. */
+const until = (end: number, tick: number, state: JobState = 'ok'): JobRecord => after(tick, state, { end });
 
 const CASES: readonly Case[] = [
   // A tick of this instance.
-  ['runs the tick that is due', { record: after(1), due: T(2), time: T(2) }, run(2)],
-  ['runs after a failed tick', { record: after(1, 'failed'), due: T(2), time: T(2) }, run(2)],
-  ['runs after an abandoned tick', { record: after(1, 'abandoned'), due: T(2), time: T(2) }, run(2)],
-  ['runs after an unknown tick', { record: after(1, 'unknown'), due: T(2), time: T(2) }, run(2)],
-  ['runs after a baseline', { record: after(1, 'baseline'), due: T(2), time: T(2) }, run(2)],
-  ['runs a tick after missing some', { record: after(1), due: T(9), time: T(9) }, run(9)],
-  ['runs a tick for which it waited long', { record: after(1), due: T(2), time: T(2, 50 * 60_000) }, run(2)],
+  ['runs the tick that is due', due(2, after(1)), run(2)],
+  ['runs after a failed tick', due(2, after(1, 'failed')), run(2)],
+  ['runs after an abandoned tick', due(2, after(1, 'abandoned')), run(2)],
+  ['runs after an unknown tick', due(2, after(1, 'unknown')), run(2)],
+  ['runs after a baseline', due(2, after(1, 'baseline')), run(2)],
+  ['runs a tick after missing some', due(9, after(1)), run(9)],
+  ['runs a tick for which it waited long', due(2, after(1), T(2, 50 * 60_000)), run(2)],
   // Finished ticks.
-  ['skips a tick that has run', { record: after(2), due: T(2), time: T(2) }, skip(2, 'finished')],
-  ['skips a tick that has failed', { record: after(2, 'failed'), due: T(2), time: T(2) }, skip(2, 'finished')],
-  ['skips an abandoned tick', { record: after(2, 'abandoned'), due: T(2), time: T(2) }, skip(2, 'abandoned')],
-  ['skips an unknown tick', { record: after(2, 'unknown'), due: T(2), time: T(2) }, skip(2, 'unknown')],
-  ['skips the tick of a baseline', { record: after(2, 'baseline'), due: T(2), time: T(2) }, skip(2, 'baseline')],
-  ['skips a tick that a later one has passed', { record: after(3), due: T(2), time: T(3) }, skip(2, 'superseded')],
-  ['skips a finished tick at once, however early', { record: after(9), due: T(9), time: T(2) }, skip(9, 'finished')],
-  ['rests if nothing is due', { record: after(2), time: T(3) }, REST],
+  ['skips a tick that has run', due(2, after(2)), skip(2, 'finished')],
+  ['skips a tick that has failed', due(2, after(2, 'failed')), skip(2, 'finished')],
+  ['skips an abandoned tick', due(2, after(2, 'abandoned')), skip(2, 'abandoned')],
+  ['skips an unknown tick', due(2, after(2, 'unknown')), skip(2, 'unknown')],
+  ['skips the tick of a baseline', due(2, after(2, 'baseline')), skip(2, 'baseline')],
+  ['skips a tick that a later one has passed', due(2, after(3), T(3)), skip(2, 'superseded')],
+  ['skips a finished tick at once, however early', due(9, after(9), T(2)), skip(9, 'finished')],
+  ['rests if nothing is due', at(T(3), after(2)), REST],
   ['rests without a record if nothing is due', { time: T(3) }, REST],
   // The masters' clocks.
-  ['runs a tick as early as the tolerance allows', { record: after(1), due: T(2), time: T(2, -TOLERANCE) }, run(2)],
-  ['waits with a tick that is earlier', { record: after(1), due: T(2), time: T(2, -TOLERANCE - 1) }, wait(2)],
-  [
-    'waits with the tick of a clock that is a day ahead',
-    { record: after(1), due: T(25), time: T(1, HOUR / 2) },
-    wait(25),
-  ],
+  ['runs a tick as early as the tolerance allows', due(2, after(1), T(2, -TOLERANCE)), run(2)],
+  ['waits with a tick that is earlier', due(2, after(1), T(2, -TOLERANCE - 1)), wait(2)],
+  ['waits with the tick of a clock that is a day ahead', due(25, after(1), T(1, HOUR / 2)), wait(25)],
   ['waits without a record, too', { due: T(25), time: T(1) }, wait(25)],
-  ['runs what was missed before it waits', { record: after(1), due: T(25), time: T(3) }, run(3), CATCH_UP],
-  ['waits if nothing was missed', { record: after(3), due: T(25), time: T(3, SECOND) }, wait(25), CATCH_UP],
-  [
-    'waits if what was missed is skipped',
-    { record: after(1, 'ok', { end: T(2, 1) }), due: T(25), time: T(2, 2) },
-    wait(25),
-    CATCH_UP,
-  ],
+  ['runs what was missed before it waits', due(25, after(1), T(3)), run(3), CATCH_UP],
+  ['waits if nothing was missed', due(25, after(3), soon(3)), wait(25), CATCH_UP],
+  ['waits if what was missed is skipped', due(25, until(T(2, 1), 1), T(2, 2)), wait(25), CATCH_UP],
   // A runner that is gone.
-  ['runs a tick again whose runner is gone', { record: after(2, 'started'), due: T(2), time: T(2) }, run(2, 2)],
-  ['counts the attempts', { record: after(2, 'started', { attempt: 6 }), due: T(2), time: T(2) }, run(2, 7)],
-  ['runs it before its own tick', { record: after(2, 'started'), due: T(3), time: T(3) }, run(2, 2)],
-  ['runs it if nothing is due', { record: after(2, 'started'), time: T(3) }, run(2, 2)],
+  ['runs a tick again whose runner is gone', due(2, after(2, 'started')), run(2, 2)],
+  ['counts the attempts', due(2, after(2, 'started', { attempt: 6 })), run(2, 7)],
+  ['runs it before its own tick', due(3, after(2, 'started')), run(2, 2)],
+  ['runs it if nothing is due', at(T(3), after(2, 'started')), run(2, 2)],
   [
     'runs its own tick after the repeated one, although both were late',
-    {
-      record: after(2, 'ok', { attempt: 2, start: T(3, 1), end: T(3, SECOND) }),
-      due: T(3),
-      time: T(3, SECOND),
-    },
+    due(3, after(2, 'ok', { attempt: 2, start: T(3, 1), end: soon(3) }), soon(3)),
     run(3),
   ],
-  [
-    'abandons it without recovery',
-    { record: after(2, 'started'), due: T(3), time: T(3) },
-    mark(2, 'abandoned'),
-    { recover: false },
-  ],
-  ['runs it before it catches up', { record: after(2, 'started'), time: T(9) }, run(2, 2), CATCH_UP],
+  ['abandons it without recovery', due(3, after(2, 'started')), mark(2, 'abandoned'), { recover: false }],
+  ['runs it before it catches up', at(T(9), after(2, 'started')), run(2, 2), CATCH_UP],
   // Overlap.
-  [
-    'skips a tick that came due while the last one ran',
-    { record: after(1, 'ok', { end: T(2, SECOND) }), due: T(2), time: T(2, SECOND) },
-    skip(2, 'overlap'),
-  ],
-  [
-    'skips it after a failure, too',
-    { record: after(1, 'failed', { end: T(2, SECOND) }), due: T(2), time: T(2, SECOND) },
-    skip(2, 'overlap'),
-  ],
+  ['skips a tick that came due while the last one ran', due(2, until(soon(2), 1), soon(2)), skip(2, 'overlap')],
+  ['skips it after a failure, too', due(2, until(soon(2), 1, 'failed'), soon(2)), skip(2, 'overlap')],
   [
     'skips a tick that came due while an earlier attempt at the last one ran',
-    {
-      record: { ...after(1, 'ok', { attempt: 2, start: T(2, SECOND), end: T(2, 2 * SECOND) }), firstStart: T(1) },
-      ...{ due: T(2), time: T(2, 3 * SECOND) },
-    },
+    due(
+      2,
+      { ...after(1, 'ok', { attempt: 2, start: soon(2), end: T(2, 2 * SECOND) }), firstStart: T(1) },
+      T(2, 3 * SECOND),
+    ),
     skip(2, 'overlap'),
   ],
   [
     'runs a queued tick that came due while the last one ran',
-    { record: after(1, 'ok', { end: T(2, SECOND) }), due: T(2), time: T(2, SECOND) },
+    due(2, until(soon(2), 1), soon(2)),
     run(2),
     { overlap: 'queue' },
   ],
-  [
-    'runs a tick that came due when the last one had just ended',
-    { record: after(1, 'ok', { end: T(2) }), due: T(2), time: T(2) },
-    run(2),
-  ],
+  ['runs a tick that came due when the last one had just ended', due(2, until(T(2), 1)), run(2)],
   [
     'does not catch up with a tick that came due while the last one ran',
-    { record: after(1, 'ok', { end: T(2, SECOND) }), time: T(2, HOUR / 2) },
+    at(T(2, HOUR / 2), until(soon(2), 1)),
     skip(2, 'overlap'),
     CATCH_UP,
   ],
   // Catching up.
-  ['runs the last tick that was missed', { record: after(1), time: T(9, HOUR / 2) }, run(9), CATCH_UP],
-  ['does not catch up by default', { record: after(1), time: T(9, HOUR / 2) }, REST],
-  ['rests if nothing was missed', { record: after(9), time: T(9, HOUR / 2) }, REST, CATCH_UP],
+  ['runs the last tick that was missed', at(T(9, HOUR / 2), after(1)), run(9), CATCH_UP],
+  ['does not catch up by default', at(T(9, HOUR / 2), after(1)), REST],
+  ['rests if nothing was missed', at(T(9, HOUR / 2), after(9)), REST, CATCH_UP],
   [
     'runs a later tick than the due one if it is due by the clocks of the masters',
-    { record: after(1), due: T(2), time: T(3) },
+    due(2, after(1), T(3)),
     run(3),
     CATCH_UP,
   ],
@@ -281,69 +261,32 @@ const CASES: readonly Case[] = [
   ['stores a baseline in place of old ticks', { time: T(2, TOLERANCE) }, mark(2, 'baseline'), CATCH_UP],
   ['runs a tick that came due a moment before the first start', { time: T(2, TOLERANCE - 1) }, run(2), CATCH_UP],
   // Uncertain state.
-  ['runs a tick that is later than the loss', { record: after(1), ...lost(5), due: T(6), time: T(6) }, run(6)],
-  [
-    'marks a tick of the time before the loss',
-    { record: after(1), ...lost(5), due: T(5), time: T(5, SECOND) },
-    unknown(5),
-  ],
-  [
-    'marks a tick that may have started early before the loss',
-    { record: after(1), ...lost(6, -TOLERANCE), due: T(6), time: T(6) },
-    unknown(6),
-  ],
+  ['runs a tick that is later than the loss', lost(5, due(6, after(1))), run(6)],
+  ['marks a tick of the time before the loss', lost(5, due(5, after(1), soon(5))), unknown(5)],
+  ['marks a tick that may have started early before the loss', lost(6, due(6, after(1)), -TOLERANCE), unknown(6)],
   [
     'marks the ticks after a started one of the time before the loss in one step with it',
-    { record: after(4, 'started'), ...lost(5), due: T(6), time: T(6) },
+    lost(5, due(6, after(4, 'started'))),
     unknown(5),
   ],
-  [
-    'marks a started tick that is the last one before the loss',
-    { record: after(5, 'started'), ...lost(5), due: T(6), time: T(6) },
-    unknown(5),
-  ],
-  [
-    'runs a started tick again that is later than the loss',
-    { record: after(6, 'started'), ...lost(5), time: T(6, SECOND) },
-    run(6, 2),
-  ],
-  [
-    'marks all due ticks if the time of the loss is unknown',
-    { record: after(1), isCertain: false, due: T(6), time: T(6) },
-    unknown(6),
-  ],
-  ['marks a due tick if no record is left', { ...lost(5), due: T(5), time: T(5) }, unknown(5)],
-  [
-    'marks a missed tick rather than catching up with it',
-    { record: after(1), ...lost(5), time: T(5, SECOND) },
-    unknown(5),
-    CATCH_UP,
-  ],
-  [
-    'skips what the surviving record shows as finished',
-    { record: after(5), ...lost(5), due: T(5), time: T(5) },
-    skip(5, 'finished'),
-  ],
+  ['marks a started tick that is the last one before the loss', lost(5, due(6, after(5, 'started'))), unknown(5)],
+  ['runs a started tick again that is later than the loss', lost(5, at(soon(6), after(6, 'started'))), run(6, 2)],
+  ['marks all due ticks if the time of the loss is unknown', { ...due(6, after(1)), isCertain: false }, unknown(6)],
+  ['marks a due tick if no record is left', lost(5, due(5)), unknown(5)],
+  ['marks a missed tick rather than catching up with it', lost(5, at(soon(5), after(1))), unknown(5), CATCH_UP],
+  ['skips what the surviving record shows as finished', lost(5, due(5, after(5))), skip(5, 'finished')],
   [
     'marks the last tick before the loss although none is due, for the next holder',
-    { record: after(1), ...lost(5), time: T(5, SECOND) },
+    lost(5, at(soon(5), after(1))),
     unknown(5),
   ],
   [
     'marks a tick soon after the loss although none is due, because it may have started early',
-    { record: after(1), ...lost(6, -TOLERANCE), time: T(6, -SECOND) },
+    lost(6, at(T(6, -SECOND), after(1)), -TOLERANCE),
     unknown(6),
   ],
-  [
-    'marks the last tick before the loss although no record is left and none is due',
-    { ...lost(5), time: T(5, SECOND) },
-    unknown(5),
-  ],
-  [
-    'rests if the surviving record is of a tick after the loss',
-    { record: after(6), ...lost(5), time: T(6, SECOND) },
-    REST,
-  ],
+  ['marks the last tick before the loss although no record is left and none is due', lost(5, at(soon(5))), unknown(5)],
+  ['rests if the surviving record is of a tick after the loss', lost(5, at(soon(6), after(6))), REST],
 ];
 
 const POLICY: JobPolicy = { recover: true, catchUp: false, overlap: 'skip' };
@@ -351,9 +294,9 @@ const FIRST = { record: undefined, isCertain: true, bornAt: undefined, due: unde
 
 // Protocol 14.5 and 14.6
 describe('decideJob', () => {
-  it.each(CASES)('%s', (_, situation, decision, policy = {}) => {
-    expect(decideJob({ ...FIRST, time: T(0), ...situation }, schedule, { ...POLICY, ...policy })).toEqual(decision);
-  });
+  it.each(CASES)('%s', (_, situation, decision, policy = {}) =>
+    expect(decideJob({ ...FIRST, time: T(0), ...situation }, schedule, { ...POLICY, ...policy })).toEqual(decision),
+  );
 
   it('tolerates half a period if that is less than a minute', () => {
     const short = new IntervalSchedule(10 * SECOND);

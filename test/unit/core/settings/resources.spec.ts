@@ -49,9 +49,8 @@ describe('A resource', () => {
     );
   });
 
-  it('may contain whole surrogate pairs', () => {
-    expect(resolveResources('resource', '\u{1f512}')).toEqual(['\u{1f512}']);
-  });
+  it('may contain whole surrogate pairs', () =>
+    expect(resolveResources('resource', '\u{1f512}')).toEqual(['\u{1f512}']));
 
   it('may not contain a NUL character anywhere', () => {
     for (const name of ['\0queue:a', 'k:\0queue:a', 'a\0']) {
@@ -174,11 +173,9 @@ describe('A prefix', () => {
     );
   });
 
-  it.each(['\0', 'app\0', 'lock:\0queue:', '\ud800:', 'app:\udc00'])('cannot be %j', (keyPrefix) => {
-    expect(refusalOf(() => resolveSettings({ keyPrefix }))).toMatchObject({ option: 'keyPrefix', value: keyPrefix });
-  });
+  it.each(['\0', 'app\0', 'lock:\0queue:', '\ud800:', 'app:\udc00'])('cannot be %j', (keyPrefix) =>
+    expect(refusalOf(() => resolveSettings({ keyPrefix }))).toMatchObject({ option: 'keyPrefix', value: keyPrefix }),
+  );
 
-  it('may be empty', () => {
-    expect(resolveSettings({ keyPrefix: '' }).keyPrefix).toBe('');
-  });
+  it('may be empty', () => expect(resolveSettings({ keyPrefix: '' }).keyPrefix).toBe(''));
 });

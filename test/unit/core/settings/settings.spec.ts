@@ -74,9 +74,9 @@ describe('A duration', () => {
     );
   });
 
-  it.each([-1, 2 ** 31, Number.MAX_SAFE_INTEGER, '597h'])('of %p is out of bounds', (value) => {
-    expect(errorOf(() => parseDuration('wait', value, 0)).message).toContain(`must be from 0 to ${MAX_DURATION} ms`);
-  });
+  it.each([-1, 2 ** 31, Number.MAX_SAFE_INTEGER, '597h'])('of %p is out of bounds', (value) =>
+    expect(errorOf(() => parseDuration('wait', value, 0)).message).toContain(`must be from 0 to ${MAX_DURATION} ms`),
+  );
 
   it('appears in the message when it is refused', () => {
     expect(errorOf(() => parseDuration('wait', '5 s', 0)).message).toMatch(/, got "5 s"$/);
@@ -117,9 +117,8 @@ describe('Settings', () => {
     },
   );
 
-  it('raise maxTtl and maxHold to a longer ttl', () => {
-    expect(resolveSettings({ ttl: '2h' })).toMatchObject({ ttl: 7_200_000, maxTtl: 7_200_000, maxHold: 7_200_000 });
-  });
+  it('raise maxTtl and maxHold to a longer ttl', () =>
+    expect(resolveSettings({ ttl: '2h' })).toMatchObject({ ttl: 7_200_000, maxTtl: 7_200_000, maxHold: 7_200_000 }));
 
   it.each(['ttl', 'wait', 'maxHold', 'masterTimeout', 'maxTtl', 'driftFactor', 'keyPrefix'])(
     'refuse null for %s, which is a value and not an absence',
@@ -155,9 +154,8 @@ describe('Settings', () => {
     expect(driftOf(resolveSettings({ driftFactor: 0 }), 1_000)).toBe(2);
   });
 
-  it('give a master a quarter of a short ttl to answer', () => {
-    expect([masterTimeoutFor(settings, 10_000), masterTimeoutFor(settings, 100)]).toEqual([50, 25]);
-  });
+  it('give a master a quarter of a short ttl to answer', () =>
+    expect([masterTimeoutFor(settings, 10_000), masterTimeoutFor(settings, 100)]).toEqual([50, 25]));
 });
 
 describe('The settings of a call', () => {
@@ -203,9 +201,7 @@ describe('The settings of a call', () => {
       { wait: null },
       `wait must be a whole number of milliseconds, or a string like '250ms', '10s', '5m' or '1h', got null`,
     ],
-  ])('refuse %p', (options, message) => {
-    expect(errorOf(() => resolveCall(settings, options)).message).toBe(message);
-  });
+  ])('refuse %p', (options, message) => expect(errorOf(() => resolveCall(settings, options)).message).toBe(message));
 
   it('refuse a ttl above maxTtl and name the option to change', () => {
     expect(errorOf(() => resolveCall(settings, { ttl: '1m' })).message).toBe(
@@ -240,9 +236,8 @@ describe('An option name that does not exist', () => {
     expect(error.message).toContain(`did you mean ${meant}?`);
   });
 
-  it('that resembles none is answered with all names', () => {
-    expect(check({ colour: 3 }).message).toContain('ttl, wait, masterTimeout');
-  });
+  it('that resembles none is answered with all names', () =>
+    expect(check({ colour: 3 }).message).toContain('ttl, wait, masterTimeout'));
 
   it('never shows its value, which could be a password', () => {
     const error = check({ password: 'hunter2' });

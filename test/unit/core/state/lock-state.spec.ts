@@ -6,6 +6,7 @@ import {
   entryFrom,
   entryText,
   type StateEntry,
+  type StateReport,
   type Version,
   type WriteStateRequest,
 } from '../../../../lib/core/state/state-entry.js';
@@ -25,29 +26,23 @@ import {
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
+/** A master whose report of the state differs from the truth. */
+const reporting = (change: (state: StateReport) => Partial<StateReport>): Behaviour =>
+  only('open-state', (request, reply, { memory }) =>
+    memory.ask(request, (answer) => {
+      if (answer.kind !== 'granted' || !answer.state) reply(answer);
+      else reply({ ...answer, state: { ...answer.state, ...change(answer.state) } });
+    }),
+  );
+
 /** A master that lost its data before the state was first set. */
-const hasLostData = only('open-state', (request, reply, { memory }) =>
-  memory.ask(request, (answer) =>
-    reply(
-      answer.kind === 'granted' && answer.state ? { ...answer, state: { ...answer.state, isFirst: false } } : answer,
-    ),
-  ),
-);
+const hasLostData = reporting(() => ({ isFirst: false }));
+
+const isBehind = reporting(({ time }) => ({ time: time - HOUR }));
 
 function timesOf({ clocks }: StateReading): number[] {
   return clocks.map(({ time }) => time);
 }
-
-/** A master whose clock is an hour behind. */
-const isBehind = only('open-state', (request, reply, { memory }) =>
-  memory.ask(request, (answer) =>
-    reply(
-      answer.kind === 'granted' && answer.state
-        ? { ...answer, state: { ...answer.state, time: answer.state.time - HOUR } }
-        : answer,
-    ),
-  ),
-);
 
 /** Executes the request, and the connection breaks before the answer comes. */
 const obeysAndBreaks: Behaviour = (request, reply, { memory }) => memory.ask(request, () => reply(cutOff));
@@ -106,8 +101,7 @@ describe('The state of a lock', () => {
     expect(await rig.redlock.inspector.readState('job')).toEqual({ value: undefined, settled: true });
     await lock.state.set('old');
     for (const number of [2, 3]) master(number).behaviour = only('write-state', says(cutOff));
-    const outcome = rig.follow(lock.state.set('new'));
-    await rig.clock.advance(1_000);
+    const outcome = await rig.outcomeAfter(1_000, lock.state.set('new'));
     expect(outcome.reason).toMatchObject({ code: 'QUORUM_UNAVAILABLE' });
     expect(await rig.redlock.inspector.readState('job')).toEqual({ value: 'new', settled: false });
     rig.scriptAll(obeys);
@@ -173,18 +167,14 @@ describe('The state of a lock', () => {
   it('that one master alone has stored is found by a later holder, or never again after a get without it', async () => {
     const first = await locked();
     for (const number of [2, 3]) master(number).behaviour = only('write-state', says(cutOff));
-    const failed = rig.follow(first.state.set('on m1'));
-    await rig.clock.advance(1_000);
+    const failed = await rig.outcomeAfter(1_000, first.state.set('on m1'));
     expect(failed.reason).toBeDefined();
     rig.scriptAll(obeys);
     await first.release();
     // The first master does not take part.
     master(1).behaviour = only('open-state', says(cutOff), only('write-state', says(cutOff)));
     const second = await locked(other);
-    const nothing = rig.follow(second.state.get());
-    await rig.clock.advance(1_000);
-    expect(nothing.value).toBeUndefined();
-    expect(nothing.reason).toBeUndefined();
+    expect(await rig.outcomeAfter(1_000, second.state.get())).toMatchObject({ value: undefined, reason: undefined });
     await second.release();
     rig.scriptAll(obeys);
     const third = await locked();
@@ -195,14 +185,12 @@ describe('The state of a lock', () => {
   it('repeats the last attempt to set it, when it is read again', async () => {
     const lock = await locked();
     rig.scriptAll(only('write-state', obeysAndBreaks));
-    const failed = rig.follow(lock.state.set('sent'));
-    await rig.clock.advance(1_000);
+    const failed = await rig.outcomeAfter(1_000, lock.state.set('sent'));
     expect(failed.reason).toMatchObject({ code: 'QUORUM_UNAVAILABLE' });
     rig.scriptAll(obeys);
     expect(await lock.state.get()).toBe('sent');
-    const sequences = master(1)
-      .requests('write-state')
-      .map(({ version }) => version.sequence);
+    const writes = master(1).requests('write-state');
+    const sequences = writes.map(({ version }) => version.sequence);
     expect(sequences).toEqual(sequences.map((_, index) => index));
     expect(sequences.length).toBeGreaterThan(2);
   });
@@ -212,8 +200,7 @@ describe('The state of a lock', () => {
     const lock = await locked();
     master(1).behaviour = hasLostData;
     master(2).behaviour = only('open-state', hangs);
-    const outcome = rig.follow(lock.state.get());
-    await rig.clock.advance(1_000);
+    const outcome = await rig.outcomeAfter(1_000, lock.state.get());
     expect(outcome.reason).toMatchObject({ code: 'QUORUM_UNAVAILABLE' });
     expect(String(outcome.reason)).toContain('it has lost data since the state was written');
   });
@@ -238,12 +225,8 @@ describe('The state of a lock', () => {
       ),
     );
     await lock.state.get();
-    const ballots = new Set(
-      master(1)
-        .requests('open-state')
-        .map(({ ballot }) => ballot.number),
-    );
-    expect(ballots.size).toBe(2);
+    const opened = master(1).requests('open-state');
+    expect(new Set(opened.map(({ ballot }) => ballot.number)).size).toBe(2);
   });
 
   // Protocol 10.5

@@ -20,10 +20,7 @@ describe('parseNodes', () => {
     expect(view).toMatchObject({ self: 'a1', isReplica: false, ids: ['a1', 'b2', 'c3', 'd4'] });
     expect(
       parseNodes(NODES.replaceAll('myself,master', 'master').replace('slave a1', 'myself,slave a1')),
-    ).toMatchObject({
-      self: 'c3',
-      isReplica: true,
-    });
+    ).toMatchObject({ self: 'c3', isReplica: true });
   });
 
   it('lists the primaries that have slots, by host name where there is one', () => {
@@ -47,9 +44,8 @@ describe('parseNodes', () => {
     expect(view.claims[255]).toMatchObject({ owner: 'b2' });
   });
 
-  it('knows no owner of a partition whose slot has none', () => {
-    expect(parseNodes(NODES.replace('0-8191', '1-8191')).claims[0]).toBeUndefined();
-  });
+  it('knows no owner of a partition whose slot has none', () =>
+    expect(parseNodes(NODES.replace('0-8191', '1-8191')).claims[0]).toBeUndefined());
 
   it('reads an IPv6 address', () => {
     const [primary] = parseNodes('a1 ::1:7000@17000 myself,master - 0 0 3 connected 0-16383').primaries;
@@ -68,35 +64,29 @@ describe('parseNodes', () => {
   });
 });
 
-describe('viewFromSlots', () => {
-  it('joins the ranges of a primary, and knows no epochs', () => {
-    const { primaries, claims } = viewFromSlots([
-      [0, 99, ['10.0.0.1', 7000, 'a1'], ['10.0.0.3', 7002, 'c3']],
-      [200, 16_383, ['10.0.0.1', 7000, 'a1']],
-      [100, 199, [null, 7001, 'b2']],
-    ]);
-    expect(primaries).toEqual([
-      {
-        ...{ owner: 'a1', epoch: 0, host: '10.0.0.1', port: 7000 },
-        ranges: [
-          [0, 99],
-          [200, 16_383],
-        ],
-      },
-      { owner: 'b2', epoch: 0, host: '', port: 7001, ranges: [[100, 199]] },
-    ]);
-    expect(claims[2]).toMatchObject({ owner: 'b2' });
-  });
+it('viewFromSlots joins the ranges of a primary, and knows no epochs', () => {
+  const { primaries, claims } = viewFromSlots([
+    [0, 99, ['10.0.0.1', 7000, 'a1'], ['10.0.0.3', 7002, 'c3']],
+    [200, 16_383, ['10.0.0.1', 7000, 'a1']],
+    [100, 199, [null, 7001, 'b2']],
+  ]);
+  expect(primaries).toEqual([
+    {
+      ...{ owner: 'a1', epoch: 0, host: '10.0.0.1', port: 7000 },
+      ranges: [
+        [0, 99],
+        [200, 16_383],
+      ],
+    },
+    { owner: 'b2', epoch: 0, host: '', port: 7001, ranges: [[100, 199]] },
+  ]);
+  expect(claims[2]).toMatchObject({ owner: 'b2' });
 });
 
-describe('isSameClaim', () => {
-  it('compares owner and epoch', () => {
-    const claim = { owner: 'a', epoch: 1 };
-    expect(isSameClaim(claim, { ...claim })).toBe(true);
-    expect(isSameClaim(claim, { owner: 'a', epoch: 2 })).toBe(false);
-    expect(isSameClaim(claim, { owner: 'b', epoch: 1 })).toBe(false);
-    expect(isSameClaim(undefined, undefined)).toBe(false);
-  });
+it('isSameClaim compares owner and epoch', () => {
+  const claim = { owner: 'a', epoch: 1 };
+  expect([isSameClaim(claim, { ...claim }), isSameClaim(claim, { owner: 'a', epoch: 2 })]).toEqual([true, false]);
+  expect([isSameClaim(claim, { owner: 'b', epoch: 1 }), isSameClaim(undefined, undefined)]).toEqual([false, false]);
 });
 
 const PARTITION = 7;
@@ -273,8 +263,7 @@ describe('The state of a partition', () => {
   it('waits no shorter when the clock of the server is set forward meanwhile', () => {
     state.accept(seal('n'), at(100), { left: 500, longest: 3_000 });
     state.accept(seal('n'), at(110), { left: -1_000, longest: 3_000 });
-    expect(state.votesAt(at(599))).toBe(false);
-    expect(state.votesAt(at(600))).toBe(true);
+    expect([state.votesAt(at(599)), state.votesAt(at(600))]).toEqual([false, true]);
   });
 
   it('waits no longer than the longest quarantine when the clock of the server is set back', () => {
@@ -299,8 +288,7 @@ describe('The state of a partition', () => {
     state.accept(seal('n'), at(0), { left: 0, longest: 10 });
     expect(state.needsComparison(at(0), 1_000)).toBe(true);
     state.noteComparison(at(0));
-    expect(state.needsComparison(at(1_000), 1_000)).toBe(false);
-    expect(state.needsComparison(at(1_001), 1_000)).toBe(true);
+    expect([state.needsComparison(at(1_000), 1_000), state.needsComparison(at(1_001), 1_000)]).toEqual([false, true]);
     // A suspension: only the wall clock went on.
     expect(state.needsComparison({ monotonic: 1, wall: 1_001 }, 1_000)).toBe(true);
     state.accept(seal('m'), at(0), { left: 0, longest: 10 });
@@ -328,7 +316,6 @@ describe('A seal', () => {
     expect(reasonForSeal({ ...seal('n'), epoch: '2' }, identity, claim)).toMatch('meanwhile');
   });
 
-  it('needs no claim where the service reports none', () => {
-    expect(reasonForSeal({ ...seal('n'), owner: '', epoch: '' }, identity, claim)).toBeUndefined();
-  });
+  it('needs no claim where the service reports none', () =>
+    expect(reasonForSeal({ ...seal('n'), owner: '', epoch: '' }, identity, claim)).toBeUndefined());
 });

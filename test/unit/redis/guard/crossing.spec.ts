@@ -1,31 +1,33 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { FakeServer, type Link, Process, threeServers } from '../../support/guarded-servers.js';
-import { TestClock } from '../../support/test-clock.js';
+import { GuardStage, type Place, placeOf } from '../../support/guard-stage.js';
+import { FakeServer, type Link, type Process } from '../../support/guarded-servers.js';
+import type { TestClock } from '../../support/test-clock.js';
 
 /** What a server answers that must not be written to. */
 const REFUSED = undefined as unknown as boolean;
 
-type Place = Pick<FakeServer, 'run' | 'replid' | 'fields' | 'ahead' | 'replicas'>;
+/** A stage on which no answer to a request counts whose marker is not the one that the process knows. */
+class CrossingStage extends GuardStage {
+  override sample(index: number): boolean {
+    return this.servers[index]!.marker?.nonce === this.identity(index).nonce && super.sample(index);
+  }
+}
 
 describe('Reports that cross what other connections show', () => {
+  let stage: GuardStage;
   let clock: TestClock;
-  let servers: FakeServer[];
+  let servers: GuardStage['servers'];
   let process: Process;
 
   afterEach(() => process.guard.close());
 
   /** Reports take `roundTrip` milliseconds. */
   async function use(roundTrip: number, { isDurable = false } = {}): Promise<void> {
-    clock = new TestClock();
-    servers = threeServers(clock);
-    for (const server of servers) server.mark();
-    process = new Process(clock, servers);
-    process.links.forEach((link, index) => {
-      link.isDurable = isDurable;
-      delay(link, servers[index]!, roundTrip / 2);
-    });
+    stage = new CrossingStage({ isDurable });
+    ({ clock, servers, process } = stage);
+    process.links.forEach((link, index) => delay(link, servers[index]!, roundTrip / 2));
     await process.connectAll();
-    await receive(10);
+    await stage.receive(10);
   }
 
   function delay(link: Link, server: FakeServer, milliseconds: number): void {
@@ -46,20 +48,6 @@ describe('Reports that cross what other connections show', () => {
     return new Promise((resolve) => void clock.schedule(milliseconds, resolve));
   }
 
-  function sample(index: number): boolean {
-    const { identity } = process.links[index]!;
-    const { marker, time } = servers[index]!;
-    return marker?.nonce === identity!.nonce && process.guard.sampled(identity!, clock.read(), time);
-  }
-
-  async function receive(seconds: number): Promise<void> {
-    for (let second = 0; second < seconds; second++) {
-      await clock.advance(1_000);
-      servers.forEach((_, index) => sample(index));
-    }
-    await clock.settle();
-  }
-
   /** Until the first link has been asked for another report. */
   async function nextReading(): Promise<void> {
     const { readings } = process.links[0]!;
@@ -67,19 +55,10 @@ describe('Reports that cross what other connections show', () => {
     expect(process.links[0]!.readings).toBeGreaterThan(readings);
   }
 
-  const placeOf = ({ run, replid, fields, ahead, replicas }: FakeServer): Place => ({
-    run,
-    replid,
-    fields,
-    ahead,
-    replicas,
-  });
   const empty = (): Place => ({ ...placeOf(new FakeServer(clock, 'spare')), fields: {} });
 
-  function lead(server: FakeServer, place: Place): void {
-    Object.assign(server, place);
-    process.connect(server);
-  }
+  /** The server with its own data, in another process and under another history. */
+  const restarted = (own: Place): Place => ({ ...own, run: 'a:later', replid: 'a:later history' });
 
   const changes = [
     ['is empty', (a: FakeServer) => void a.restart()],
@@ -93,7 +72,7 @@ describe('Reports that cross what other connections show', () => {
     'let a master be marked that %s, however many requests it refuses in %i ms',
     async (kind, roundTrip, change) => {
       await use(roundTrip, { isDurable: kind.includes('durable') });
-      const [a] = servers as [FakeServer];
+      const [a] = servers;
       change(a);
       const { identity } = process.links[0]!;
       // A process that holds many locks extends them all the time: each refused request asks for the identity of the server.
@@ -115,10 +94,10 @@ describe('Reports that cross what other connections show', () => {
     'do not judge a step over and over while a majority refuses its marker: round trip %i ms',
     async (roundTrip) => {
       await use(roundTrip);
-      const [, b, c] = servers as [FakeServer, FakeServer, FakeServer];
+      const [, b, c] = servers;
       for (const link of process.links.slice(1)) link.mark = () => Promise.resolve(REFUSED);
       // This process stands still.
-      for (const server of servers) server.ahead += 5_000;
+      stage.standStill(5_000);
       b.restart();
       c.restart();
       const { readings } = process.links[0]!;
@@ -132,12 +111,12 @@ describe('Reports that cross what other connections show', () => {
 
   it('do not let a declared master vote that was read as empty while its step was judged', async () => {
     await use(2, { isDurable: true });
-    const [a, , c] = servers as [FakeServer, FakeServer, FakeServer];
+    const [a, , c] = servers;
     const [first, , third] = process.links as [Link, Link, Link];
     // So that the masters are read each second.
     c.quarantine(60_000);
     process.connect(c);
-    await receive(3);
+    await stage.receive(3);
     await nextReading();
     await clock.advance(900);
     const own = placeOf(a);
@@ -150,68 +129,64 @@ describe('Reports that cross what other connections show', () => {
     await nextReading();
     await clock.advance(10);
     expect(first.identity!.isSuspect).toBe(true);
-    lead(a, { ...own, run: 'a:later', replid: 'a:later history' });
-    await receive(2);
+    stage.lead(a, restarted(own));
+    await stage.receive(2);
     expect(process.votes[0]).toBe(false);
   });
 
   it('do not let a declared master vote that was read as empty before another connection met it', async () => {
     await use(2, { isDurable: true });
-    const [a, b] = servers as [FakeServer, FakeServer];
+    const [a, b] = servers;
     const [, , third] = process.links as [Link, Link, Link];
     const own = placeOf(a);
-    let answers: () => void = () => undefined;
-    third.held = new Promise((resolve) => (answers = resolve));
+    const answer = third.hold();
     Object.assign(a, empty());
     // Any doubt begins a reading.
-    lead(b, { ...placeOf(b), replid: 'b:later', replicas: 1 });
+    stage.lead(b, { ...placeOf(b), replid: 'b:later', replicas: 1 });
     await clock.advance(20);
-    lead(a, { ...own, run: 'a:later', replid: 'a:later history' });
-    answers();
-    third.held = undefined;
-    await receive(2);
+    stage.lead(a, restarted(own));
+    answer();
+    await stage.receive(2);
     expect(process.votes[0]).toBe(false);
   });
 
   it('do not let a declared master vote that was read before it was met as empty once more', async () => {
     await use(0, { isDurable: true });
-    const [a] = servers as [FakeServer];
+    const [a] = servers;
     const [first, , third] = process.links as [Link, Link, Link];
     const own = placeOf(a);
     const mark = first.mark.bind(first);
     first.mark = () => Promise.resolve(REFUSED);
-    lead(a, empty());
+    stage.lead(a, empty());
     await clock.advance(100);
-    let answers: () => void = () => undefined;
-    third.held = new Promise((resolve) => (answers = resolve));
+    const answer = third.hold();
     Object.assign(a, own);
     await nextReading();
     await clock.advance(1);
-    lead(a, empty());
-    answers();
-    third.held = undefined;
+    stage.lead(a, empty());
+    answer();
     for (let turn = 0; turn < 200 && !process.votes[0]; turn++) await Promise.resolve();
     first.mark = mark;
-    lead(a, { ...own, run: 'a:later', replid: 'a:later history' });
-    await receive(1);
+    stage.lead(a, restarted(own));
+    await stage.receive(1);
     expect(process.votes[0]).toBe(false);
   });
 
   it.each([0, 3, 8])('notice a clock that is set during a detour, after %i accusations', async (accusations) => {
     await use(0);
-    const [a] = servers as [FakeServer];
+    const [a] = servers;
     for (let count = 0; count < accusations; count++) {
       a.ahead += 9_000;
-      await receive(21);
+      await stage.receive(21);
       expect(a.marker?.reason).toMatch(/jumped/);
       expect(process.votes[0]).toBe(true);
     }
     const { ahead, ...own } = placeOf(a);
     const nonce = a.marker!.nonce;
-    lead(a, placeOf(new FakeServer(clock, 'spare').mark()));
-    await receive(2);
-    lead(a, { ...own, ahead: ahead + 9_000 });
-    await receive(3);
+    stage.lead(a, placeOf(new FakeServer(clock, 'spare').mark()));
+    await stage.receive(2);
+    stage.lead(a, { ...own, ahead: ahead + 9_000 });
+    await stage.receive(3);
     expect(a.marker!.nonce).not.toBe(nonce);
     expect(process.votes[0]).toBe(false);
   });
@@ -219,10 +194,10 @@ describe('Reports that cross what other connections show', () => {
   describe('keep the accusation of a master whose clock was set', () => {
     async function setForward(): Promise<Place> {
       await use(2);
-      const [a] = servers as [FakeServer];
+      const [a] = servers;
       a.ahead += 9_000;
-      sample(0);
-      const hasStep = (): boolean => process.links[0]!.identity!.step !== undefined;
+      stage.sample(0);
+      const hasStep = (): boolean => stage.identity(0).step !== undefined;
       for (let waited = 0; waited < 50 && !hasStep(); waited++) {
         for (let turn = 0; turn < 40 && !hasStep(); turn++) await Promise.resolve();
         if (!hasStep()) await clock.advance(1);
@@ -236,16 +211,16 @@ describe('Reports that cross what other connections show', () => {
     }
 
     async function reasonAfter(own: Place): Promise<string | undefined> {
-      const [a] = servers as [FakeServer];
-      lead(a, own);
-      await receive(3);
+      const [a] = servers;
+      stage.lead(a, own);
+      await stage.receive(3);
       return process.votes[0] ? undefined : a.marker?.reason;
     }
 
     it('if its address leads to a new master meanwhile', async () => {
       const own = await setForward();
       const young = new FakeServer(clock, 'spare').quarantine(20_000, { guess: 1 });
-      lead(servers[0]!, placeOf(young));
+      stage.lead(servers[0], placeOf(young));
       await clock.advance(1_000);
       expect(await reasonAfter(own)).toMatch(/jumped/);
     });
@@ -253,7 +228,7 @@ describe('Reports that cross what other connections show', () => {
     it('if its address leads to many others meanwhile', async () => {
       const own = await setForward();
       for (let count = 0; count < 8; count++) {
-        lead(servers[0]!, placeOf(new FakeServer(clock, `spare${count}`).mark()));
+        stage.lead(servers[0], placeOf(new FakeServer(clock, `spare${count}`).mark()));
         await clock.advance(50);
       }
       expect(await reasonAfter(own)).toMatch(/jumped/);

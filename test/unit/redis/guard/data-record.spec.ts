@@ -216,8 +216,7 @@ describe('DataRecord', () => {
 
   it('knows a ttl up to the confirmed one, and no larger one', () => {
     identity.confirmTtl(10_000, clock.read());
-    expect(identity.knewTtl(10_000, clock.read())).toBe(true);
-    expect(identity.knewTtl(10_001, clock.read())).toBe(false);
+    expect([identity.knewTtl(10_000, clock.read()), identity.knewTtl(10_001, clock.read())]).toEqual([true, false]);
   });
 
   it('knows a ttl for 3.5 s after the announcement was sent, by both clocks of this process', () => {
@@ -318,8 +317,7 @@ describe('QuarantineWait', () => {
   it('ends too early if the clock of the server was set forward while this process watched', () => {
     const wait = new QuarantineWait();
     wait.watch(FROM, 10_000, at(0));
-    expect(wait.endsTooEarly(FROM, at(9_977))).toBe(true);
-    expect(wait.endsTooEarly(FROM, at(9_978))).toBe(false);
+    expect([wait.endsTooEarly(FROM, at(9_977)), wait.endsTooEarly(FROM, at(9_978))]).toEqual([true, false]);
   });
 
   it('does not end too early if another end was watched, or none', () => {
@@ -342,8 +340,7 @@ describe('QuarantineWait', () => {
     const wait = new QuarantineWait();
     expect(wait.remainingAt(at(0))).toBe(1);
     wait.limit(at(0), 3_000);
-    expect(wait.remainingAt(at(1_000))).toBe(2_000);
-    expect(wait.remainingAt(at(5_000))).toBe(1);
+    expect([wait.remainingAt(at(1_000)), wait.remainingAt(at(5_000))]).toEqual([2_000, 1]);
   });
 });
 

@@ -17,49 +17,49 @@ beforeEach(() => {
 });
 
 describe('The vote of new masters', () => {
-  it('counts until the reports were requested, and not until they arrived', () => {
+  beforeEach(() => {
     for (const server of servers) server.quarantine(30_000, { guess: 1 });
-    const { newMasters } = parts;
-    expect(newMasters.untilVote(parts.read(), clock.read())).toBe(EARLY_AFTER);
+  });
+
+  /** Milliseconds until the masters vote, by reports that are requested and arrive now. */
+  const untilVote = (): number | undefined => parts.newMasters.untilVote(parts.read(), clock.read());
+
+  it('counts until the reports were requested, and not until they arrived', () => {
+    expect(untilVote()).toBe(EARLY_AFTER);
     clock.stall(EARLY_AFTER - 500);
     const asked = clock.read();
     const reports = parts.read();
     // A master that answers late: a process may have vetoed one of the others meanwhile.
     clock.stall(1_000);
-    expect(newMasters.untilVote(reports, asked)).toBe(500);
-    expect(newMasters.untilVote(parts.read(), clock.read())).toBe(0);
+    expect([parts.newMasters.untilVote(reports, asked), untilVote()]).toEqual([500, 0]);
   });
 
   it('counts by the clocks of all servers, too: the clock of this process may jump', () => {
-    for (const server of servers) server.quarantine(30_000, { guess: 1 });
-    const { newMasters } = parts;
-    expect(newMasters.untilVote(parts.read(), clock.read())).toBe(EARLY_AFTER);
+    expect(untilVote()).toBe(EARLY_AFTER);
     clock.stall(EARLY_AFTER);
     // Seen from the servers, two seconds fewer have passed.
     for (const server of servers) server.ahead -= 2_000;
-    expect(newMasters.untilVote(parts.read(), clock.read())).toBeGreaterThan(1_990);
+    expect(untilVote()).toBeGreaterThan(1_990);
     clock.stall(2_000);
-    expect(newMasters.untilVote(parts.read(), clock.read())).toBe(0);
+    expect(untilVote()).toBe(0);
   });
 
   it('does not vote early while the clock of a single server says that it is too soon', () => {
-    for (const server of servers) server.quarantine(30_000, { guess: 1 });
-    parts.newMasters.untilVote(parts.read(), clock.read());
+    untilVote();
     clock.stall(EARLY_AFTER);
     servers[1].ahead -= 1_000;
-    expect(parts.newMasters.untilVote(parts.read(), clock.read())).toBeGreaterThan(0);
+    expect(untilVote()).toBeGreaterThan(0);
   });
 
   it('counts from the first time that this process looks without a lock, and not from a time at which it had one', () => {
-    for (const server of servers) server.quarantine(30_000, { guess: 1 });
-    const { newMasters, group } = parts;
+    const { group } = parts;
     const attempt = group.beginAttempt();
-    expect(newMasters.untilVote(parts.read(), clock.read())).toBeUndefined();
+    expect(untilVote()).toBeUndefined();
     clock.stall(1_000);
     group.abandon(attempt);
-    expect(newMasters.untilVote(parts.read(), clock.read())).toBe(EARLY_AFTER);
+    expect(untilVote()).toBe(EARLY_AFTER);
     clock.stall(1_000);
-    expect(newMasters.untilVote(parts.read(), clock.read())).toBe(EARLY_AFTER - 1_000);
+    expect(untilVote()).toBe(EARLY_AFTER - 1_000);
   });
 });
 
@@ -194,9 +194,8 @@ describe('GuardGroup', () => {
       expect(group.pendingAnswers).toBe(0);
     });
 
-    it('is missing when it is refused', async () => {
-      expect(await group.within(100, Promise.reject<string>(new Error('refused')))).toBeUndefined();
-    });
+    it('is missing when it is refused', async () =>
+      expect(await group.within(100, Promise.reject<string>(new Error('refused')))).toBeUndefined());
 
     it('is missing after the limit, and no longer awaited when it arrives late', async () => {
       let arrive: (value: string) => void = () => undefined;

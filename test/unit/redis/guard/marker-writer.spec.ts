@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { SHORTEST_GUESS, ttlInUse, ttlKnownToOthers } from '../../../../lib/redis/guard/marker-writer.js';
-import { type Marker, MARKER_FIELDS, markerFrom } from '../../../../lib/redis/guard/marker.js';
+import { type Marker, type MarkerChange, MARKER_FIELDS, markerFrom } from '../../../../lib/redis/guard/marker.js';
 import { GuardParts } from '../../support/guard-parts.js';
 import { type FakeServer, threeServers } from '../../support/guarded-servers.js';
 import { TestClock } from '../../support/test-clock.js';
@@ -18,6 +18,17 @@ function partsThatRead(read: readonly FakeServer[] = servers): GuardParts {
   const parts = new GuardParts(clock, servers);
   parts.read(read);
   return parts;
+}
+
+/** Parts that have read all servers, whose data is known. */
+function partsThatKnow(change: MarkerChange = {}): GuardParts {
+  for (const server of servers) server.mark(change);
+  return partsThatRead();
+}
+
+/** Lets the writer act on the report of one server, among those of all. */
+function maintain(parts: GuardParts, server: FakeServer, reports = parts.read()): Promise<boolean> {
+  return parts.writer.maintain(parts.identityOf(server), server.report(), reports, clock.read());
 }
 
 describe('MarkerWriter.attend', () => {
@@ -38,34 +49,27 @@ describe('MarkerWriter.attend', () => {
   });
 
   it('vetoes a new marker before it lengthens the quarantine', async () => {
-    for (const server of servers) server.mark();
-    const parts = partsThatRead();
+    const parts = partsThatKnow();
     const [a] = servers;
     parts.group.confirm(parts.group.beginAttempt());
     void parts.ttls.announceTtl(10_000);
     a.quarantine(10_000);
     const reports = parts.read();
     expect(parts.identityOf(a).mustExtendQuarantine).toBe(true);
-    await parts.writer.maintain(parts.identityOf(a), a.report(), reports, clock.read());
+    await maintain(parts, a, reports);
     expect(a.marker).toMatchObject({ isVetoed: true });
     expect(parts.identityOf(a).mustExtendQuarantine).toBe(true);
   });
 
   // Protocol 8.5
   it('lengthens the quarantine after the veto, and asks for another reading', async () => {
-    for (const server of servers) server.mark();
-    const parts = partsThatRead();
+    const parts = partsThatKnow();
     const [a] = servers;
     parts.group.confirm(parts.group.beginAttempt());
     a.quarantine(10_000);
-    const attend = async (): Promise<boolean> => {
-      const reports = parts.read();
-      return parts.writer.maintain(parts.identityOf(a), a.report(), reports, clock.read());
-    };
-    expect(await attend()).toBe(true);
-    expect(await attend()).toBe(true);
+    expect([await maintain(parts, a), await maintain(parts, a)]).toEqual([true, true]);
     expect(a.beats).toMatchObject([{ lengthens: true }]);
-    expect(await attend()).toBe(false);
+    expect(await maintain(parts, a)).toBe(false);
   });
 
   it('reports a master that lost its data and cannot be marked, with the wait that begins when it can', async () => {
@@ -89,14 +93,14 @@ describe('MarkerWriter.attend', () => {
     a.quarantine(10_000);
     const parts = partsThatRead();
     const identity = parts.identityOf(a);
-    const attend = () => parts.writer.maintain(identity, a.report(), parts.read(), clock.read());
+
     clock.stall(10_001);
     parts.read();
     expect(identity.votes).toBe(true);
     const begins = jest.spyOn(identity.server, 'onVoting');
     a.ahead = -60_000;
     clock.stall(1_000);
-    expect(await attend()).toBe(false);
+    expect(await maintain(parts, a)).toBe(false);
     expect(identity.votes).toBe(true);
     expect(begins).not.toHaveBeenCalled();
   });
@@ -108,9 +112,8 @@ describe('MarkerWriter.attend', () => {
     const parts = partsThatRead();
     clock.stall(10_001);
     a.ahead = -60_000;
-    const reports = parts.read();
     const before = a.changes.length;
-    expect(await parts.writer.maintain(parts.identityOf(a), a.report(), reports, clock.read())).toBe(false);
+    expect(await maintain(parts, a)).toBe(false);
     expect(parts.identityOf(a).votes).toBe(true);
     expect(a.changes).toHaveLength(before);
   });
@@ -127,7 +130,7 @@ describe('A process that knew the data of a master', () => {
     await parts.writer.quarantine(parts.identityOf(a), a.report(), reports, clock.read());
     expect(a.marker).toMatchObject({ wasEmpty: false, isFirst: false });
     expect(b.marker).toMatchObject({ wasEmpty: true });
-    expect(await parts.writer.maintain(parts.identityOf(b), b.report(), reports, clock.read())).toBe(true);
+    expect(await maintain(parts, b, reports)).toBe(true);
     expect(b.marker).toMatchObject({ wasEmpty: false });
   });
 
@@ -136,43 +139,35 @@ describe('A process that knew the data of a master', () => {
     for (const server of servers) server.mark({ generation: `${server.name}@1`, first: 1 });
     const parts = partsThatRead();
     a.quarantine(10_000, { nonce: 'another', generation: 'a@1', first: 1 });
-    const reports = parts.read();
-    await parts.writer.maintain(parts.identityOf(a), a.report(), reports, clock.read());
+    await maintain(parts, a);
     expect(a.marker).toMatchObject({ isFirst: true });
   });
 });
 
-describe('MarkerWriter.accuse', () => {
-  it('waits for the largest ttl that any lock can have, although its announcement has ended by the clock that jumped', async () => {
-    const [a] = servers;
-    for (const server of servers) server.mark({ known: 30_000 });
-    const parts = partsThatRead();
-    a.announce(30_000);
-    a.ahead = 60_000;
-    a.announce(1_000);
-    await parts.writer.quarantineForClockJump(parts.identityOf(a), a.report(), 60_000);
-    expect(a.marker!.from - a.time).toBe(parts.group.quarantineFor(30_000));
-  });
+it('MarkerWriter.accuse waits for the largest ttl that any lock can have, although its announcement has ended by the clock that jumped', async () => {
+  const [a] = servers;
+  const parts = partsThatKnow({ known: 30_000 });
+  a.announce(30_000);
+  a.ahead = 60_000;
+  a.announce(1_000);
+  await parts.writer.quarantineForClockJump(parts.identityOf(a), a.report(), 60_000);
+  expect(a.marker!.from - a.time).toBe(parts.group.quarantineFor(30_000));
 });
 
-describe('MarkerWriter.quarantine', () => {
-  it('counts the wait that preceded the marker if a master stays unreadable', async () => {
-    const [a, b] = servers;
-    const parts = new GuardParts(clock, servers);
-    const { group } = parts;
-    const { maxTtl } = group.context.settings;
-    const reports = parts.read([a, b]);
-    const quarantine = (): Promise<boolean> =>
-      parts.writer.quarantine(parts.identityOf(a), a.report(), reports, clock.read());
-    clock.stall(group.quarantineFor(maxTtl) - 1);
-    expect(await quarantine()).toBe(false);
-    expect(a.marker).toBeUndefined();
-    expect(parts.identityOf(a).quarantineAt(clock.read())).toMatchObject({ remaining: 1 + SHORTEST_GUESS });
-    clock.stall(1);
-    expect(await quarantine()).toBe(true);
-    const { run, replid } = a;
-    expect(a.marker).toMatchObject({ run, replid, isGuess: true, wait: SHORTEST_GUESS });
-  });
+it('MarkerWriter.quarantine counts the wait that preceded the marker if a master stays unreadable', async () => {
+  const [a, b] = servers;
+  const parts = new GuardParts(clock, servers);
+  const reports = parts.read([a, b]);
+  const quarantine = (): Promise<boolean> =>
+    parts.writer.quarantine(parts.identityOf(a), a.report(), reports, clock.read());
+  clock.stall(parts.group.quarantineFor(parts.group.context.settings.maxTtl) - 1);
+  expect(await quarantine()).toBe(false);
+  expect(a.marker).toBeUndefined();
+  expect(parts.identityOf(a).quarantineAt(clock.read())).toMatchObject({ remaining: 1 + SHORTEST_GUESS });
+  clock.stall(1);
+  expect(await quarantine()).toBe(true);
+  const { run, replid } = a;
+  expect(a.marker).toMatchObject({ run, replid, isGuess: true, wait: SHORTEST_GUESS });
 });
 
 // Protocol 8.9
@@ -202,35 +197,29 @@ describe('TtlAnnouncements.permit', () => {
   });
 
   it('shares the announcement of a larger ttl that is under way with all that need no more', async () => {
-    for (const server of servers) server.mark({ known: 0 });
-    const { ttls } = partsThatRead();
+    const { ttls } = partsThatKnow({ known: 0 });
     const permitted = [20_000, 15_000, 20_000].map(async (ttl) => ttls.announceTtl(ttl));
     expect(await Promise.all(permitted)).toEqual([20_000, 15_000, 20_000]);
     for (const { beats } of servers) expect(beats).toHaveLength(2);
   });
 
   it('does not wait for an announcement under way that is too small', async () => {
-    for (const server of servers) server.mark({ known: 0 });
-    const { ttls } = partsThatRead();
+    const { ttls } = partsThatKnow({ known: 0 });
     const permitted = [15_000, 20_000].map(async (ttl) => ttls.announceTtl(ttl));
     expect(await Promise.all(permitted)).toEqual([15_000, 20_000]);
     for (const { marker } of servers) expect(marker).toMatchObject({ knownTtl: 20_000 });
   });
 
   it('asks no master for the `ttl` option, on which all processes agree', () => {
-    for (const server of servers) server.mark({ known: 0 });
-    expect(partsThatRead().ttls.announceTtl(10_000)).toBe(10_000);
+    expect(partsThatKnow({ known: 0 }).ttls.announceTtl(10_000)).toBe(10_000);
   });
 });
 
-describe('TtlAnnouncements.smallestTtl', () => {
-  it('is the smallest ttl that this process has used, and at first the `ttl` option', () => {
-    for (const server of servers) server.mark();
-    const { ttls } = partsThatRead();
-    expect(ttls.smallestTtl).toBe(10_000);
-    for (const ttl of [5_000, 2_000, 9_000]) void ttls.announceTtl(ttl);
-    expect(ttls.smallestTtl).toBe(2_000);
-  });
+it('TtlAnnouncements.smallestTtl is the smallest ttl that this process has used, and at first the `ttl` option', () => {
+  const { ttls } = partsThatKnow();
+  expect(ttls.smallestTtl).toBe(10_000);
+  for (const ttl of [5_000, 2_000, 9_000]) void ttls.announceTtl(ttl);
+  expect(ttls.smallestTtl).toBe(2_000);
 });
 
 describe('TtlAnnouncements.usedTtl', () => {
@@ -247,8 +236,7 @@ describe('TtlAnnouncements.usedTtl', () => {
 
   /** Parts with one long lock, and the short ones that follow while it lasts. */
   async function partsWithLongLock(): Promise<GuardParts> {
-    for (const server of servers) server.mark({ known: LONG });
-    const parts = partsThatRead();
+    const parts = partsThatKnow({ known: LONG });
     expect(parts.ttls.announceTtl(LONG)).toBe(LONG);
     await takeShortLocks(parts, LONG / 1_000);
     return parts;
@@ -290,9 +278,7 @@ describe('ttlInUse', () => {
     expect(ttlInUse(others, 4, 1_000)).toBe(30_000);
   });
 
-  it('is the `ttl` option at least', () => {
-    expect(ttlInUse([marker(0, 0), marker(0, 0)], 3, 1_000)).toBe(1_000);
-  });
+  it('is the `ttl` option at least', () => expect(ttlInUse([marker(0, 0), marker(0, 0)], 3, 1_000)).toBe(1_000));
 });
 
 describe('ttlKnownToOthers', () => {
@@ -313,13 +299,10 @@ describe('ttlKnownToOthers', () => {
     expect(knownToOthers([0, 1], ([a]) => a.change({ known: 90_000 }))).toBe(10_000);
   });
 
-  it('does not count a server whose data is unknown', () => {
-    expect(knownToOthers([0, 1, 2], ([, , c]) => c.change({ run: 'another' }))).toBe(10_000);
-  });
+  it('does not count a server whose data is unknown', () =>
+    expect(knownToOthers([0, 1, 2], ([, , c]) => c.change({ run: 'another' }))).toBe(10_000));
 
-  it('is what the caller knows where no other was read', () => {
-    expect(knownToOthers([0], nothing)).toBe(7);
-  });
+  it('is what the caller knows where no other was read', () => expect(knownToOthers([0], nothing)).toBe(7));
 });
 
 /** Reads all servers in one round whose answers take some milliseconds, and acts on them. */

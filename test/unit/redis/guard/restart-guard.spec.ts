@@ -48,6 +48,8 @@ function hold(guard: RestartGuard): void {
   expect(guard.confirm(attempt!)).toBe(true);
 }
 
+const reconnects = ({ links }: Process): number[] => links.map((link) => link.reconnects);
+
 /** A process that has met servers whose data is known, and holds a lock. */
 async function holding(): Promise<Process> {
   const process = await startedOnKnown();
@@ -62,8 +64,7 @@ describe('A server whose data is unknown', () => {
     const process = await started();
     expect(process.votes).toEqual([true, true, true]);
     const [a] = servers;
-    a.restart();
-    process.connect(a);
+    process.connect(a.restart());
     await clock.settle();
     expect(a.marker).toMatchObject({ run: a.run, replid: a.replid, maxTtl: 25_000, isVetoed: false });
     expect(a.marker!.from - a.time).toBe(waitFor(25_000));
@@ -79,8 +80,7 @@ describe('A server whose data is unknown', () => {
     const process = await startedOnKnown();
     const [a, b, c] = servers;
     b.isDown = c.isDown = true;
-    a.restart();
-    process.connect(a);
+    process.connect(a.restart());
     await clock.advance(2 * LONGEST_WAIT);
     expect(a.marker).toBeUndefined();
     b.isDown = false;
@@ -96,13 +96,11 @@ describe('A server whose data is unknown', () => {
     const process = await started();
     const [link] = process.links;
     for (let waited = 0; waited < LONGEST_WAIT; waited += 1_000) {
-      let letGo: () => void = () => undefined;
-      link!.held = new Promise((resolve) => (letGo = resolve));
+      const answer = link!.hold();
       await clock.advance(1_000 - 50);
       // Another connection reports while the masters are read.
       process.connect(b);
-      letGo();
-      link!.held = undefined;
+      answer();
       await clock.advance(50);
     }
     await clock.advance(1_000);
@@ -119,11 +117,9 @@ describe('A server whose data is unknown', () => {
 
   // Protocol 8.4
   it('does not wait a second time for another process that meets it', async () => {
-    for (const server of servers) server.mark();
-    const first = await started('first');
+    const first = await startedOnKnown();
     const [a] = servers;
-    a.restart();
-    first.connect(a);
+    first.connect(a.restart());
     await clock.advance(1_000);
     const { nonce, from } = a.marker!;
     await started('second');
@@ -151,8 +147,7 @@ describe('A server whose data is unknown', () => {
 describe('A process that holds a lock', () => {
   it('vetoes a server in the same step in which it marks the server', async () => {
     const process = await holding();
-    servers[0].restart();
-    process.connect(servers[0]);
+    process.connect(servers[0].restart());
     await clock.settle();
     const marked = servers[0].changes.filter(({ nonce, by }) => nonce !== undefined && by === 'process');
     expect(marked).toEqual([expect.objectContaining({ vetoed: 1 })]);
@@ -163,8 +158,7 @@ describe('A process that holds a lock', () => {
     const holder = await started('holder');
     const other = await started('other');
     hold(holder.guard);
-    servers[0].restart();
-    other.connect(servers[0]);
+    other.connect(servers[0].restart());
     await clock.settle();
     expect(servers[0].marker).toMatchObject({ isVetoed: false, writtenBy: 'other' });
     holder.connect(servers[0]);
@@ -174,8 +168,8 @@ describe('A process that holds a lock', () => {
 
   it('completes a contact at least every second, with each server in turn', async () => {
     const process = await startedOnKnown();
-    const before = clock.now;
     hold(process.guard);
+    const before = clock.now;
     await clock.advance(6_000);
     const beats = beatsSince(before);
     for (const own of beats) expect(own.length).toBeGreaterThanOrEqual(2);
@@ -211,8 +205,7 @@ describe('A server that does not answer', () => {
     const process = await holding();
     const [a] = servers;
     const hanging = process.links[2]!;
-    let answer = (): void => undefined;
-    hanging.held = new Promise((resolve) => (answer = resolve));
+    const answer = hanging.hold();
     const before = hanging.readings;
     a.restart().quarantine(waitFor(10_000));
     process.connect(a);
@@ -226,47 +219,41 @@ describe('A server that does not answer', () => {
   });
 });
 
-describe('An attempt under way', () => {
-  it('counts no longer when too few masters vote, and does not keep new ones from voting early', async () => {
-    const process = await startedOnKnown();
-    const attempt = process.guard.beginAttempt();
-    expect(attempt).toBeDefined();
-    for (const server of servers) server.fields = {};
-    process.connect(servers[0]);
-    await clock.settle();
-    expect(process.guard.confirm(attempt!)).toBe(false);
-    expect(servers.map(({ marker }) => marker?.isVetoed)).toEqual([false, false, false]);
-    await clock.advance(3_000);
-    expect(process.votes).toEqual([true, true, true]);
-  });
+it('An attempt under way counts no longer when too few masters vote, and does not keep new ones from voting early', async () => {
+  const process = await startedOnKnown();
+  const attempt = process.guard.beginAttempt();
+  expect(attempt).toBeDefined();
+  for (const server of servers) server.fields = {};
+  process.connect(servers[0]);
+  await clock.settle();
+  expect(process.guard.confirm(attempt!)).toBe(false);
+  expect(servers.map(({ marker }) => marker?.isVetoed)).toEqual([false, false, false]);
+  await clock.advance(3_000);
+  expect(process.votes).toEqual([true, true, true]);
 });
 
-describe('A process that meets one server after the other', () => {
-  it('samples all clocks after each one, so that a step in the first second is judged', async () => {
-    for (const server of servers) server.mark();
-    const [a, b, c] = servers;
-    const process = new Process(clock, servers);
-    processes.push(process);
-    for (const server of servers) {
-      process.connect(server);
-      await clock.advance(100);
-    }
-    expect([a, b, c].map(({ beats }) => beats.map(({ at }) => at))).toEqual([[0, 100, 200], [100, 200], [200]]);
-    a.ahead = 1_000;
-    expect(process.guard.sampled(process.links[0]!.identity!, clock.read(), a.time)).toBe(false);
-    await clock.settle();
-    expect(a.marker).toMatchObject({ isVetoed: true, reason: expect.stringContaining('its clock jumped forward') });
-    expect(process.votes).toEqual([false, true, true]);
-  });
+it('A process that meets one server after the other samples all clocks after each one, so that a step in the first second is judged', async () => {
+  for (const server of servers) server.mark();
+  const [a, b, c] = servers;
+  const process = new Process(clock, servers);
+  processes.push(process);
+  for (const server of servers) {
+    process.connect(server);
+    await clock.advance(100);
+  }
+  expect([a, b, c].map(({ beats }) => beats.map(({ at }) => at))).toEqual([[0, 100, 200], [100, 200], [200]]);
+  a.ahead = 1_000;
+  expect(process.guard.sampled(process.links[0]!.identity!, clock.read(), a.time)).toBe(false);
+  await clock.settle();
+  expect(a.marker).toMatchObject({ isVetoed: true, reason: expect.stringContaining('its clock jumped forward') });
+  expect(process.votes).toEqual([false, true, true]);
 });
 
-describe('A process that holds nothing', () => {
-  it('reads each clock every ten seconds, and sends nothing else', async () => {
-    await startedOnKnown();
-    await clock.advance(45_000);
-    // The first one belongs to the check that follows a connection.
-    for (const own of beatsSince(0)) expect(own.map((at) => at - own[0]!)).toEqual([0, 10_000, 20_000, 30_000]);
-  });
+it('A process that holds nothing reads each clock every ten seconds, and sends nothing else', async () => {
+  await startedOnKnown();
+  await clock.advance(45_000);
+  // The first one belongs to the check that follows a connection.
+  for (const own of beatsSince(0)) expect(own.map((at) => at - own[0]!)).toEqual([0, 10_000, 20_000, 30_000]);
 });
 
 describe('A process during a quarantine', () => {
@@ -281,13 +268,11 @@ describe('A process during a quarantine', () => {
     return process.links[0]!.readings - before;
   }
 
-  it('reads the masters once a second if it holds nothing', async () => {
-    await expect(readingsIn(8_000)).resolves.toBe(8);
-  });
+  it('reads the masters once a second if it holds nothing', async () =>
+    await expect(readingsIn(8_000)).resolves.toBe(8));
 
-  it('reads them four times a second while it holds a lock, because a new marker may need its veto', async () => {
-    await expect(readingsIn(8_000, ({ guard }) => hold(guard))).resolves.toBe(32);
-  });
+  it('reads them four times a second while it holds a lock, because a new marker may need its veto', async () =>
+    await expect(readingsIn(8_000, ({ guard }) => hold(guard))).resolves.toBe(32));
 
   it('reads them at the end of the quarantine, not up to a second later', async () => {
     await readingsIn(18_000);
@@ -303,32 +288,30 @@ describe('A process that holds a lock and hears from no server', () => {
     await clock.advance(600);
     for (const link of process.links) link.isMute = true;
     await clock.advance(1_000);
-    expect(process.links.map(({ reconnects }) => reconnects)).toEqual([0, 0, 0]);
+    expect(reconnects(process)).toEqual([0, 0, 0]);
     await clock.advance(1_000);
-    expect(process.links.map(({ reconnects }) => reconnects)).toEqual([1, 1, 1]);
+    expect(reconnects(process)).toEqual([1, 1, 1]);
   });
 
   it('keeps the connections as long as one server answers', async () => {
     const process = await holding();
     for (const link of process.links.slice(1)) link.isMute = true;
     await clock.advance(5_000);
-    expect(process.links.map(({ reconnects }) => reconnects)).toEqual([0, 0, 0]);
+    expect(reconnects(process)).toEqual([0, 0, 0]);
   });
 });
 
-describe('A quarantined server from which nothing arrives', () => {
-  it('gets a new connection after ten seconds, and again ten seconds later', async () => {
-    for (const server of servers) server.mark();
-    servers[0].quarantine(60_000);
-    const process = await started();
-    process.links[0]!.held = new Promise(() => undefined);
-    await clock.advance(9_000);
-    expect(process.links[0]!.reconnects).toBe(0);
-    await clock.advance(3_000);
-    expect(process.links[0]!.reconnects).toBe(1);
-    await clock.advance(10_000);
-    expect(process.links[0]!.reconnects).toBe(2);
-  });
+it('A quarantined server from which nothing arrives gets a new connection after ten seconds, and again ten seconds later', async () => {
+  for (const server of servers) server.mark();
+  servers[0].quarantine(60_000);
+  const process = await started();
+  process.links[0]!.held = new Promise(() => undefined);
+  await clock.advance(9_000);
+  expect(process.links[0]!.reconnects).toBe(0);
+  await clock.advance(3_000);
+  expect(process.links[0]!.reconnects).toBe(1);
+  await clock.advance(10_000);
+  expect(process.links[0]!.reconnects).toBe(2);
 });
 
 describe('The wait for a server whose data is unknown', () => {
@@ -354,12 +337,9 @@ describe('The wait for a server whose data is unknown', () => {
     c.isDown = true;
     const process = await started('process', [a, b, c]);
     await clock.advance(LONGEST_WAIT - 5_000);
-    let letGo: () => void = () => undefined;
-    const [link] = process.links;
-    link!.held = new Promise((resolve) => (letGo = resolve));
+    const answer = process.links[0]!.hold();
     await clock.advance(5_000);
-    letGo();
-    link!.held = undefined;
+    answer();
     await clock.advance(10_000);
     expect(process.votes).toEqual([false, true, false]);
     await clock.advance(LONGEST_WAIT);
@@ -487,18 +467,14 @@ describe('RestartGuard', () => {
     // One round of reading begins with the old marker of one server, and waits for that answer.
     let answer = (): void => undefined;
     process.links[0]!.held = new Promise((resolve) => (answer = resolve));
-    b.restart();
-    process.connect(b);
+    process.connect(b.restart());
     await clock.settle();
     process.links[0]!.held = undefined;
-    a.restart();
-    a.mark({ from: a.time + 20_000 });
-    process.connect(a);
+    process.connect(a.restart().mark({ from: a.time + 20_000 }));
     answer();
     await clock.settle();
     // It did not vote in between either: it began to vote when this process connected, and has not begun again since.
-    expect(process.votes[0]).toBe(false);
-    expect(process.links[0]!.votedAt).toBe(0);
+    expect([process.votes[0], process.links[0]!.votedAt]).toEqual([false, 0]);
   });
 
   it('leaves no timer behind', async () => {
@@ -520,7 +496,6 @@ describe('RestartGuard', () => {
 
   it('schedules nothing if it watches no server', () => {
     const process = new Process(clock, []);
-    expect(process.guard.beginAttempt()).toBeUndefined();
-    expect(clock.pendingTimers).toBe(0);
+    expect([process.guard.beginAttempt(), clock.pendingTimers]).toEqual([undefined, 0]);
   });
 });

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { judge, sampleOf, ServerClock } from '../../../../lib/redis/guard/server-clock.js';
-import { type FakeServer, Process, threeServers } from '../../support/guarded-servers.js';
-import { TestClock } from '../../support/test-clock.js';
+import { GuardStage, type GuardStageOptions, placeOf } from '../../support/guard-stage.js';
+import type { Process } from '../../support/guarded-servers.js';
+import type { TestClock } from '../../support/test-clock.js';
 
 const WINDOW = 10_000;
 const ALLOWANCE = 12;
@@ -22,9 +23,8 @@ function clockWith(...moments: readonly number[]): ServerClock {
 }
 
 describe('ServerClock', () => {
-  it('reports no movement of a clock that runs like the one of this process', () => {
-    expect(clockWith(0, 5_000).movedForward(sample(9_000))).toBe(0);
-  });
+  it('reports no movement of a clock that runs like the one of this process', () =>
+    expect(clockWith(0, 5_000).movedForward(sample(9_000))).toBe(0));
 
   it('reports a step forward, less the time that the answers may have taken', () => {
     const moved = clockWith(0).movedForward(sample(1_000, { ahead: 100 }));
@@ -32,9 +32,8 @@ describe('ServerClock', () => {
     expect(moved).toBeLessThanOrEqual(100);
   });
 
-  it('does not take a slow answer for a step', () => {
-    expect(clockWith(0).movedForward(sample(1_000, { trip: 5_000 }))).toBe(0);
-  });
+  it('does not take a slow answer for a step', () =>
+    expect(clockWith(0).movedForward(sample(1_000, { trip: 5_000 }))).toBe(0));
 
   it('adds up small steps within a window', () => {
     const clock = new ServerClock(() => WINDOW);
@@ -66,17 +65,14 @@ describe('ServerClock', () => {
     expect(clock.isConfirmed(sample(9_000, { ahead: 100 }), ALLOWANCE)).toBe(true);
   });
 
-  it('confirms a step that its only sample shows', () => {
-    expect(clockWith(0).isConfirmed(sample(1_000, { ahead: 100 }), ALLOWANCE)).toBe(true);
-  });
+  it('confirms a step that its only sample shows', () =>
+    expect(clockWith(0).isConfirmed(sample(1_000, { ahead: 100 }), ALLOWANCE)).toBe(true));
 
-  it('does not take a gradual correction for a step, however old the last sample is', () => {
-    expect(clockWith(0).movedForward(sample(3_600_000, { ahead: 3_600_000 * 400e-6 }))).toBe(0);
-  });
+  it('does not take a gradual correction for a step, however old the last sample is', () =>
+    expect(clockWith(0).movedForward(sample(3_600_000, { ahead: 3_600_000 * 400e-6 }))).toBe(0));
 
-  it('notices a step after a pause of ten seconds that would stay hidden after a pause of an hour', () => {
-    expect(clockWith(0).movedForward(sample(10_000, { ahead: 30 }))).toBeGreaterThan(ALLOWANCE);
-  });
+  it('notices a step after a pause of ten seconds that would stay hidden after a pause of an hour', () =>
+    expect(clockWith(0).movedForward(sample(10_000, { ahead: 30 }))).toBeGreaterThan(ALLOWANCE));
 
   it('reports a clock that was set back by more than the allowance', () => {
     expect(clockWith(0).movedBack(sample(1_000, { ahead: -100 }), ALLOWANCE)).toBe(true);
@@ -118,10 +114,7 @@ describe('judge', () => {
     const last = { least: 3_999, most: 4_002 };
     expect(judge(moved, [more, last], { ...three, latest: last })).toMatchObject({ culprit: 'client', by: 4_002 });
     expect(judge(moved, [more, undefined], { ...three, latest: last })).toMatchObject({ culprit: 'client', by: 4_002 });
-    expect(judge(moved, [more, { least: 999, most: 1_003 }], three)).toMatchObject({
-      culprit: 'client',
-      by: 1_002,
-    });
+    expect(judge(moved, [more, { least: 999, most: 1_003 }], three)).toMatchObject({ culprit: 'client', by: 1_002 });
   });
 
   it('blames the server when another server proves that only the first one moved', () => {
@@ -143,9 +136,8 @@ describe('judge', () => {
     expect(judge(moved, [unmoved, answer], three)).toEqual({ culprit: 'server', by: 1_000 });
   });
 
-  it('does not take a server that moved by another amount for the same step', () => {
-    expect(judge(moved, [{ least: 300, most: 302 }, unmoved], three)).toMatchObject({ culprit: 'server' });
-  });
+  it('does not take a server that moved by another amount for the same step', () =>
+    expect(judge(moved, [{ least: 300, most: 302 }, unmoved], three)).toMatchObject({ culprit: 'server' }));
 
   it('needs a quorum of five servers to blame this process', () => {
     const five = { quorum: 3, allowance: ALLOWANCE };
@@ -155,47 +147,43 @@ describe('judge', () => {
 });
 
 describe('StepJudge', () => {
+  let stage: GuardStage;
   let clock: TestClock;
-  let servers: [FakeServer, FakeServer, FakeServer];
+  let servers: GuardStage['servers'];
   let process: Process;
 
+  async function use(options: GuardStageOptions = {}): Promise<void> {
+    stage = new GuardStage(options);
+    ({ clock, servers, process } = stage);
+    await process.connectAll();
+  }
+
   beforeEach(async () => {
-    clock = new TestClock();
-    servers = threeServers(clock);
-    for (const server of servers) server.mark();
-    process = await new Process(clock, servers).connectAll();
+    await use();
     await clock.advance(3_000);
-    receiveSample(0);
-    receiveSample(1);
-    receiveSample(2);
-    await clock.advance(1_000);
+    await stage.rounds(1, 1_000);
   });
   afterEach(() => process.guard.close());
 
-  /** The guard receives the time of a server with an answer. Returns whether the answer may count. */
-  function receiveSample(index: number): boolean {
-    return process.guard.sampled(process.links[index]!.identity!, clock.read(), servers[index]!.time);
-  }
+  const reasons = (): (string | undefined)[] => servers.map(({ marker }) => marker?.reason);
 
   it('judges the next answer, too, if a server whose clock has jumped does not answer the question about it', async () => {
     const [a] = servers;
     a.ahead += 9_000;
     a.isDown = true;
-    expect(receiveSample(0)).toBe(false);
-    await clock.settle();
+    expect(stage.sample(0)).toBe(false);
     await clock.advance(1_500);
     a.isDown = false;
-    expect(receiveSample(0)).toBe(false);
+    expect(stage.sample(0)).toBe(false);
     await clock.settle();
     expect(a.marker?.reason).toMatch(/jumped/);
   });
 
   it('lets no grant of a server count while its step is judged', async () => {
-    const [a] = servers;
-    const identity = process.links[0]!.identity!;
+    const identity = stage.identity(0);
     const { epoch } = identity;
-    a.ahead += 9_000;
-    expect(receiveSample(0)).toBe(false);
+    servers[0].ahead += 9_000;
+    expect(stage.sample(0)).toBe(false);
     expect(identity.isQuarantined).toBe(true);
     expect(identity.epoch).toBeGreaterThan(epoch);
     expect(identity.quarantineAt(clock.read())).toMatchObject({ reason: 'its clock has moved' });
@@ -203,92 +191,61 @@ describe('StepJudge', () => {
   });
 
   it('ends the locks of this process once, however many servers show that its clocks stood still', async () => {
-    for (const server of servers) server.ahead += 2_000;
-    expect([receiveSample(0), receiveSample(1), receiveSample(2)]).toEqual([false, false, false]);
-    await clock.settle();
+    stage.standStill(2_000);
+    expect([0, 1, 2].map((index) => stage.sample(index))).toEqual([false, false, false]);
     await clock.advance(100);
     expect(process.lags).toHaveLength(1);
   });
 
   it('ends the locks of this process by all of it if its clocks stand still again while the first time is judged', async () => {
-    const [a, b, c] = servers;
-    const standStill = (): void => [a, b, c].forEach((server) => (server.ahead += 2_000));
-    standStill();
-    [0, 1, 2].forEach(receiveSample);
-    standStill();
+    stage.standStill(2_000);
+    for (const index of [0, 1, 2]) stage.sample(index);
+    stage.standStill(2_000);
     await clock.settle();
-    standStill();
-    for (let round = 0; round < 3; round++) {
-      [0, 1, 2].forEach(receiveSample);
-      await clock.settle();
-      await clock.advance(100);
-    }
-    const total = process.lags.reduce((sum, lag) => sum + lag, 0);
-    expect(total).toBeGreaterThanOrEqual(6_000);
-    expect(total).toBeLessThan(6_050);
-    expect(servers.map(({ marker }) => marker?.reason)).toEqual(['', '', '']);
+    stage.standStill(2_000);
+    await stage.rounds(3, 100);
+    expect(stage.lagged).toBeGreaterThanOrEqual(6_000);
+    expect(stage.lagged).toBeLessThan(6_050);
+    expect(reasons()).toEqual(['', '', '']);
   });
 
   it.each([3_000, 500])(
     'accuses no server whose answer about a standstill comes after another one of %i ms',
     async (milliseconds) => {
-      const [a, b, c] = servers;
-      const standStill = (lasts: number): void => [a, b, c].forEach((server) => (server.ahead += lasts));
-      standStill(3_000);
-      b.isDown = true;
-      const [late] = process.links;
-      let letGo: () => void = () => undefined;
-      late!.held = new Promise((resolve) => (letGo = resolve));
-      receiveSample(0);
+      stage.standStill(3_000);
+      servers[1].isDown = true;
+      const answer = process.links[0]!.hold();
+      stage.sample(0);
       await clock.settle();
-      standStill(milliseconds);
-      letGo();
-      late!.held = undefined;
-      for (let round = 0; round < 8; round++) {
-        await clock.advance(200);
-        receiveSample(0);
-        receiveSample(2);
-        await clock.settle();
-      }
-      expect(servers.map(({ marker }) => marker?.reason)).toEqual(['', '', '']);
-      expect(process.lags.reduce((sum, lag) => sum + lag, 0)).toBeGreaterThanOrEqual(3_000 + milliseconds);
+      stage.standStill(milliseconds);
+      answer();
+      await clock.advance(200);
+      await stage.rounds(8, 200, [0, 2]);
+      expect(reasons()).toEqual(['', '', '']);
+      expect(stage.lagged).toBeGreaterThanOrEqual(3_000 + milliseconds);
     },
   );
 
   it('takes two servers whose clocks were set by different amounts for no standstill of its own', async () => {
-    const [a, b] = servers;
-    a.ahead += 3_000;
-    b.ahead += 5_000;
-    for (let round = 0; round < 4; round++) {
-      [0, 1, 2].forEach(receiveSample);
-      await clock.settle();
-      await clock.advance(500);
-    }
+    servers[0].ahead += 3_000;
+    servers[1].ahead += 5_000;
+    await stage.rounds(4, 500);
     expect(process.lags).toEqual([]);
   });
-
-  /** Milliseconds that the locks of this process have lost. */
-  const lagged = (): number => process.lags.reduce((sum, lag) => sum + lag, 0);
 
   it.each([-5_000, -500, -50, 5_000])(
     'does not compare the clock of an empty server that takes the place of another one, and is ahead by %i ms',
     async (ahead) => {
       const [a] = servers;
-      const { run, replid, fields } = a;
-      Object.assign(a, { run: 'spare', replid: 'other', fields: {}, ahead });
-      process.connect(a);
+      const own = placeOf(a);
+      stage.lead(a, { ...own, run: 'spare', replid: 'other', fields: {}, ahead });
       await clock.advance(3_000);
       expect(a.marker?.reason).toMatch(/new|lost/);
-      Object.assign(a, { run, replid, fields, ahead: 0 });
-      process.connect(a);
-      for (let round = 0; round < 6; round++) {
-        await clock.advance(250);
-        [0, 1, 2].forEach(receiveSample);
-      }
+      stage.lead(a, own);
+      await clock.advance(250);
+      await stage.rounds(6, 250);
       expect({ reason: a.marker?.reason, votes: process.votes, lags: process.lags }).toEqual({
-        reason: '',
-        votes: [true, true, true],
-        lags: [],
+        ...{ reason: '', votes: [true, true, true], lags: [] },
       });
     },
   );
@@ -296,86 +253,65 @@ describe('StepJudge', () => {
   it('forgets no standstill while too few other servers answer', async () => {
     const [, b, c] = servers;
     b.isDown = c.isDown = true;
-    for (const server of servers) server.ahead += 8_000;
-    for (let round = 0; round < 10; round++) {
-      receiveSample(0);
-      await clock.advance(500);
-    }
-    expect(lagged()).toBe(0);
+    stage.standStill(8_000);
+    await stage.rounds(10, 500, [0]);
+    expect(stage.lagged).toBe(0);
     c.isDown = false;
-    receiveSample(0);
-    await clock.advance(100);
-    expect(lagged()).toBeGreaterThanOrEqual(8_000);
+    await stage.rounds(1, 100, [0]);
+    expect(stage.lagged).toBeGreaterThanOrEqual(8_000);
   });
 
   it('counts once what one server alone can show, and what another one shows later', async () => {
     const [, b, c] = servers;
-    process.links[1]!.identity!.clock.forget();
+    stage.identity(1).clock.forget();
     c.isDown = true;
-    for (const server of servers) server.ahead += 8_000;
-    receiveSample(0);
-    await clock.advance(100);
+    stage.standStill(8_000);
+    await stage.rounds(1, 100, [0]);
     expect(process.lags).toHaveLength(1);
     c.isDown = false;
     for (let round = 0; round < 3; round++) {
-      [0, 1, 2].forEach((index) => expect(receiveSample(index)).toBe(true));
+      for (const index of [0, 1, 2]) expect(stage.sample(index)).toBe(true);
       await clock.advance(100);
     }
     expect(process.lags).toHaveLength(1);
-    expect(lagged()).toBeGreaterThanOrEqual(8_000);
-    expect(process.votes).toEqual([true, true, true]);
-    expect(b.marker?.reason).toBe('');
+    expect(stage.lagged).toBeGreaterThanOrEqual(8_000);
+    expect([process.votes, b.marker?.reason]).toEqual([[true, true, true], '']);
   });
 
   it.each([1, 2])('forgets none of %i standstills that it notices by another server later', async (times) => {
-    const [, b, c] = servers;
     for (let time = 0; time < times; time++) {
       process.lags.length = 0;
-      process.links[1]!.identity!.clock.forget();
-      for (const server of servers) server.ahead += 8_000;
-      b.isDown = c.isDown = true;
-      b.isDown = false;
-      for (const index of [0, 1, 0, 1]) {
-        receiveSample(index);
-        await clock.advance(500);
-      }
-      c.isDown = false;
-      for (const index of [2, 0, 1]) {
-        receiveSample(index);
-        await clock.advance(100);
-      }
-      expect(lagged()).toBeGreaterThanOrEqual(8_000);
+      stage.identity(1).clock.forget();
+      stage.standStill(8_000);
+      servers[2].isDown = true;
+      for (const index of [0, 1, 0, 1]) await stage.rounds(1, 500, [index]);
+      servers[2].isDown = false;
+      for (const index of [2, 0, 1]) await stage.rounds(1, 100, [index]);
+      expect(stage.lagged).toBeGreaterThanOrEqual(8_000);
       await clock.advance(60_000);
-      [0, 1, 2].forEach(receiveSample);
-      await clock.advance(1_000);
+      await stage.rounds(1, 1_000);
     }
   });
 
   it('counts once what one server showed alone and the others show with a second standstill', async () => {
-    const [a, b, c] = servers;
-    const standStill = (lasts: number): void => [a, b, c].forEach((server) => (server.ahead += lasts));
-    standStill(3_000);
-    receiveSample(0);
-    a.isDown = true;
-    standStill(1_000);
-    for (let round = 0; round < 3; round++) {
-      [1, 2].forEach(receiveSample);
-      await clock.advance(100);
-    }
-    expect(lagged()).toBeGreaterThanOrEqual(4_000);
-    expect(lagged()).toBeLessThan(4_050);
+    stage.standStill(3_000);
+    stage.sample(0);
+    servers[0].isDown = true;
+    stage.standStill(1_000);
+    await stage.rounds(3, 100, [1, 2]);
+    expect(stage.lagged).toBeGreaterThanOrEqual(4_000);
+    expect(stage.lagged).toBeLessThan(4_050);
   });
 
   it('relies on no announcement of a ttl from before a standstill', async () => {
-    const identity = process.links[0]!.identity!;
+    const identity = stage.identity(0);
     const sent = clock.read();
     await process.guard.announceTtl(9_000);
     identity.confirmTtl(9_000, sent);
     await clock.advance(10);
     const announced = servers.map(({ beats }) => beats.length);
-    for (const server of servers) server.ahead += 5_000;
-    receiveSample(0);
-    await clock.advance(100);
+    stage.standStill(5_000);
+    await stage.rounds(1, 100, [0]);
     expect(process.lags).toHaveLength(1);
     expect(identity.knewTtl(9_000, clock.read())).toBe(false);
     // Answers that were under way.
@@ -390,171 +326,115 @@ describe('StepJudge', () => {
   it('accuses no server to which its address leads back after a standstill', async () => {
     const [a] = servers;
     const { run, replid, fields } = a;
-    Object.assign(a, { run: 'spare:run', replid: 'spare:history', fields: {} });
-    a.mark();
+    Object.assign(a, { run: 'spare:run', replid: 'spare:history', fields: {} }).mark();
     process.connect(a);
-    const answers = async (): Promise<void> => {
-      for (let round = 0; round < 4; round++) {
-        [0, 1, 2].forEach(receiveSample);
-        await clock.advance(250);
-      }
-    };
-    await answers();
-    for (const server of servers) server.ahead += 8_000;
-    await answers();
-    expect(lagged()).toBeGreaterThanOrEqual(8_000);
-    Object.assign(a, { run, replid, fields });
-    process.connect(a);
-    await answers();
+    await stage.rounds(4, 250);
+    stage.standStill(8_000);
+    await stage.rounds(4, 250);
+    expect(stage.lagged).toBeGreaterThanOrEqual(8_000);
+    stage.lead(a, { ...placeOf(a), run, replid, fields });
+    await stage.rounds(4, 250);
     expect(a.marker?.reason).not.toMatch(/jumped/);
     expect(process.votes).toEqual([true, true, true]);
   });
 
   it('notices a standstill in which all connections broke, and the servers are met one after the other', async () => {
-    for (const server of servers) {
-      server.isDown = true;
-      server.ahead += 5_000;
-    }
+    for (const server of servers) server.isDown = true;
+    stage.standStill(5_000);
     for (const [index, server] of servers.entries()) {
       server.isDown = false;
       process.connect(server);
-      for (let answer = 0; answer < 3; answer++) {
-        await clock.advance(5);
-        receiveSample(index);
-      }
+      await clock.advance(5);
+      await stage.rounds(3, 5, [index]);
     }
     await clock.advance(100);
-    expect(lagged()).toBeGreaterThanOrEqual(5_000);
+    expect(stage.lagged).toBeGreaterThanOrEqual(5_000);
     expect(process.votes).toEqual([true, true, true]);
   });
 
   it('doubts no server that it has met while it judged a standstill', async () => {
-    const met = process.links[2]!.identity!;
+    const met = stage.identity(2);
     met.clock.forget();
-    for (const server of servers) server.ahead += 3_000;
-    receiveSample(0);
-    receiveSample(2);
-    await clock.advance(100);
+    stage.standStill(3_000);
+    await stage.rounds(1, 100, [0, 2]);
     expect(process.lags).toHaveLength(1);
-    expect(receiveSample(2)).toBe(true);
+    expect(stage.sample(2)).toBe(true);
     expect(met.reason).not.toMatch(/set back/);
   });
 
   it('doubts no server whose answer from before a standstill arrives after it was noticed', async () => {
-    const [, , c] = servers;
-    const sent = clock.read();
-    const { time } = c;
-    for (const server of servers) server.ahead += 3_000;
+    const [sent, { time }] = [clock.read(), servers[2]];
+    stage.standStill(3_000);
     await clock.advance(10);
-    receiveSample(0);
-    await clock.advance(100);
+    await stage.rounds(1, 100, [0]);
     expect(process.lags).toHaveLength(1);
-    expect(process.guard.sampled(process.links[2]!.identity!, sent, time)).toBe(false);
+    expect(process.guard.sampled(stage.identity(2), sent, time)).toBe(false);
     expect(process.votes).toEqual([true, true, true]);
-    expect(receiveSample(2)).toBe(true);
-  });
-
-  it.each([
-    ['two clusters, and one server is dead', 2, 0],
-    ['four clusters', 4, undefined],
-  ])('needs a majority of the servers alone to notice a standstill: three and %s', async (_, clusters, dead) => {
-    process.guard.close();
-    process = new Process(clock, servers);
-    for (let i = 0; i < clusters; i++) process.guard.addCluster(() => true);
-    await process.connectAll();
-    await clock.advance(1_000);
-    if (dead !== undefined) servers[dead]!.isDown = true;
-    for (const server of servers) server.ahead += 5_000;
-    receiveSample(1);
-    await clock.advance(1_500);
-    expect(lagged()).toBeGreaterThanOrEqual(5_000);
-  });
-
-  it.each([
-    ['two servers, one of which is dead, and one cluster', 2, 1],
-    ['three servers, two of which are dead, and two clusters', 3, 2],
-  ])('lets a server vote again that no other can be compared with: %s', async (_, count, clusters) => {
-    process.guard.close();
-    const [a] = servers;
-    process = new Process(clock, servers.slice(0, count));
-    for (let i = 0; i < clusters; i++) process.guard.addCluster(() => true);
-    await process.connectAll();
-    await clock.advance(1_000);
-    for (const server of servers) {
-      server.isDown = server !== a;
-      server.ahead += 5_000;
-    }
-    const counts: boolean[] = [];
-    for (let round = 0; round < 13; round++) {
-      counts.push(receiveSample(0));
-      await clock.advance(1_000);
-    }
-    expect(counts[0]).toBe(false);
-    expect(counts.at(-1)).toBe(true);
+    expect(stage.sample(2)).toBe(true);
   });
 
   it('lets no grant count whose request was sent before the clocks of this process stood still', async () => {
-    const [, b] = process.links;
-    const { epoch } = b!.identity!;
-    for (const server of servers) server.ahead += 2_000;
-    receiveSample(0);
-    await clock.settle();
-    await clock.advance(100);
+    const { epoch } = stage.identity(1);
+    stage.standStill(2_000);
+    await stage.rounds(1, 100, [0]);
     expect(process.lags).toHaveLength(1);
-    expect(b!.identity!.epoch).toBeGreaterThan(epoch);
+    expect(stage.identity(1).epoch).toBeGreaterThan(epoch);
   });
-});
 
-describe('StepJudge, of fewer than three servers beside clusters', () => {
-  let clock: TestClock;
-  let servers: FakeServer[];
-  let process: Process;
-
-  beforeEach(() => {
-    clock = new TestClock();
-  });
-  afterEach(() => process.guard.close());
-
-  async function use(count: number, clusters: number): Promise<void> {
-    servers = threeServers(clock).slice(0, count);
-    for (const server of servers) server.mark();
-    process = new Process(clock, servers);
-    for (let i = 0; i < clusters; i++) process.guard.addCluster(() => true);
-    await process.connectAll();
-    await receive(10);
-  }
-
-  /** All servers that answer do so once in each of so many seconds. */
-  async function receive(seconds: number): Promise<void> {
-    for (let second = 0; second < seconds; second++) {
-      await clock.advance(1_000);
-      servers.forEach((server, i) => {
-        if (!server.isDown) process.guard.sampled(process.links[i]!.identity!, clock.read(), server.time);
-      });
+  describe('beside clusters', () => {
+    async function useWith(clusters: number, count = 3): Promise<void> {
+      process.guard.close();
+      await use({ clusters, count });
     }
-    await clock.settle();
-  }
 
-  it.each([0, 8_000])('counts all of a standstill after a step of %i ms that may have been one', async (step) => {
-    await use(2, 1);
-    const [a] = servers as [FakeServer, FakeServer];
-    a.ahead += step;
-    await receive(6);
-    process.lags.length = 0;
-    a.isDown = true;
-    await receive(2);
-    for (const server of servers) server.ahead += 9_000;
-    await receive(20);
-    expect(process.lags.reduce((sum, lag) => sum + lag, 0)).toBeGreaterThanOrEqual(9_000);
-  });
+    it.each([
+      ['two clusters, and one server is dead', 2, 0],
+      ['four clusters', 4, undefined],
+    ])('needs a majority of the servers alone to notice a standstill: three and %s', async (_, clusters, dead) => {
+      await useWith(clusters);
+      await clock.advance(1_000);
+      if (dead !== undefined) servers[dead]!.isDown = true;
+      stage.standStill(5_000);
+      await stage.rounds(1, 1_500, [1]);
+      expect(stage.lagged).toBeGreaterThanOrEqual(5_000);
+    });
 
-  it('counts nothing if an empty server whose clock is ahead takes the place of the one before', async () => {
-    await use(1, 2);
-    const [a] = servers as [FakeServer];
-    a.restart();
-    a.ahead = 8_000;
-    process.connect(a);
-    await clock.advance(3_000);
-    expect(process.lags).toEqual([]);
+    it.each([
+      ['two servers, one of which is dead, and one cluster', 2, 1],
+      ['three servers, two of which are dead, and two clusters', 3, 2],
+    ])('lets a server vote again that no other can be compared with: %s', async (_, count, clusters) => {
+      await useWith(clusters, count);
+      await clock.advance(1_000);
+      for (const server of servers.slice(1)) server.isDown = true;
+      stage.standStill(5_000);
+      const counts: boolean[] = [];
+      for (let round = 0; round < 13; round++) {
+        counts.push(stage.sample(0));
+        await clock.advance(1_000);
+      }
+      expect([counts[0], counts.at(-1)]).toEqual([false, true]);
+    });
+
+    it.each([0, 8_000])('counts all of a standstill after a step of %i ms that may have been one', async (step) => {
+      await useWith(1, 2);
+      await stage.receive(10);
+      servers[0].ahead += step;
+      await stage.receive(6);
+      process.lags.length = 0;
+      servers[0].isDown = true;
+      await stage.receive(2);
+      stage.standStill(9_000);
+      await stage.receive(20);
+      expect(stage.lagged).toBeGreaterThanOrEqual(9_000);
+    });
+
+    it('counts nothing if an empty server whose clock is ahead takes the place of the one before', async () => {
+      await useWith(2, 1);
+      await stage.receive(10);
+      servers[0].restart().ahead = 8_000;
+      process.connect(servers[0]);
+      await clock.advance(3_000);
+      expect(process.lags).toEqual([]);
+    });
   });
 });

@@ -206,9 +206,8 @@ describe('The count of what sentinels say', () => {
     expect(tally(three, true)).toMatchObject({ primary: undefined });
   });
 
-  it('takes the word of one sentinel as a majority if there is no other', () => {
-    expect(tally([asked('a:1', answer('a', ''))], true)).toMatchObject({ isMajority: true });
-  });
+  it('takes the word of one sentinel as a majority if there is no other', () =>
+    expect(tally([asked('a:1', answer('a', ''))], true)).toMatchObject({ isMajority: true }));
 
   it('does not count a sentinel that does not report its id, unless most answers are enough', () => {
     const one = [asked('a:1', answer(undefined, ''))];
