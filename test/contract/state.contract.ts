@@ -1,48 +1,36 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import type { Master, MasterReply } from '../../lib/core/master.interface.js';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import type { MasterReply } from '../../lib/core/master.interface.js';
 import type { Ballot, StateReport } from '../../lib/core/state/state-entry.js';
-import { acquiring, ask, releasing } from '../support/ask.js';
-import type { MasterStage } from './master.contract.js';
+import { acquiring, releasing } from '../support/ask.js';
+import { LARGE, OnStage, type Stage } from './stage.js';
 
 const DAY = 86_400_000;
-/** Microseconds, in the year 2199: Lua must not lose a digit. */
-const LARGE = 7_258_118_399_999_999;
 const REFUSED: MasterReply = { kind: 'held', remaining: undefined };
 
 /** What the state of a lock requires of every implementation of a master. */
-export function stateContract(kind: string, prepare: () => Promise<Pick<MasterStage, 'master' | 'end'>>): void {
+export function stateContract(kind: string, prepare: () => Promise<Stage>): void {
   describe(`The state on a ${kind}`, () => {
-    let stage: Pick<MasterStage, 'master' | 'end'>;
-    let master: Master;
+    const { ask } = new OnStage(prepare);
     let entry: string;
     let key: string;
     let count = 0;
 
-    beforeAll(async () => {
-      stage = await prepare();
-      master = stage.master();
-      await master.connect();
-    });
-    afterAll(async () => {
-      await master.close();
-      await stage.end();
-    });
     beforeEach(async () => {
       key = `{state contract:${++count}}`;
       entry = `{state contract:${count}}\0state`;
-      await ask(master, acquiring([key], 'mine'));
+      await ask(acquiring([key], 'mine'));
     });
 
     const ballot = (number: number, id = 'a'): Ballot => ({ number, id });
     const open = (with_: Ballot, token = 'mine'): Promise<MasterReply> =>
-      ask(master, { op: 'open-state', keys: [key], entry, token, generation: '', ballot: with_, life: 30 * DAY });
+      ask({ op: 'open-state', keys: [key], entry, token, generation: '', ballot: with_, life: 30 * DAY });
     const write = (with_: Ballot, json: string, sequence = 0, token = 'mine'): Promise<MasterReply> =>
-      ask(master, {
+      ask({
         ...{ op: 'write-state', keys: [key], entry, token, generation: '', life: 30 * DAY, json },
         version: { ...with_, sequence },
       });
     const read = async (): Promise<StateReport> => {
-      const reply = await ask(master, { op: 'read-state', keys: [key], entry });
+      const reply = await ask({ op: 'read-state', keys: [key], entry });
       if (reply.kind !== 'granted' || !reply.state) throw new Error(`unexpected ${reply.kind}`);
       return reply.state;
     };
@@ -116,7 +104,7 @@ export function stateContract(kind: string, prepare: () => Promise<Pick<MasterSt
       expect(await open(ballot(1), 'yours')).toEqual(REFUSED);
       await open(ballot(1));
       expect(await write(ballot(1), '1', 0, 'yours')).toEqual(REFUSED);
-      await ask(master, releasing([key], 'mine'));
+      await ask(releasing([key], 'mine'));
       expect(await write(ballot(1), '1')).toEqual(REFUSED);
       expect((await read()).entry).toEqual({ promised: ballot(1), stored: undefined });
     });
@@ -124,12 +112,12 @@ export function stateContract(kind: string, prepare: () => Promise<Pick<MasterSt
     it.each(['hello', 'hello world', '1 a 2', '1 a 2 b 0 5 6'])(
       'refuses an entry of another program and leaves it alone: %j',
       async (value) => {
-        await ask(master, acquiring([entry], value));
+        await ask(acquiring([entry], value));
         const refused = { kind: 'refused', code: 'WRONGTYPE' };
         expect(await open(ballot(1))).toMatchObject(refused);
         expect(await write(ballot(1), '1')).toMatchObject(refused);
-        expect(await ask(master, { op: 'read-state', keys: [key], entry })).toMatchObject(refused);
-        expect(await ask(master, acquiring([entry], value))).toMatchObject({ kind: 'granted' });
+        expect(await ask({ op: 'read-state', keys: [key], entry })).toMatchObject(refused);
+        expect(await ask(acquiring([entry], value))).toMatchObject({ kind: 'granted' });
       },
     );
 
