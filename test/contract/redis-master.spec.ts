@@ -20,28 +20,24 @@ const sources: Record<string, (server: RedisServer) => RedisMasterSource> = {
 };
 
 for (const [kind, sourceOf] of Object.entries(sources)) {
-  masterContract(`RedisMaster (${kind})`, () => stage(sourceOf));
-  connectionContract(`RedisMaster (${kind})`, () => stage(sourceOf));
+  for (const contract of [masterContract, connectionContract, stateContract, sharingContract]) {
+    contract(`RedisMaster (${kind})`, () => stage(sourceOf));
+  }
 
-  stateContract(`RedisMaster (${kind})`, () => stage(sourceOf));
-
-  sharingContract(`RedisMaster (${kind})`, () => stage(sourceOf));
-
-  const preparePeers = async () => {
-    const server = await RedisServer.start();
-    const source = sourceOf(server);
-    const masters = [1, 2, 3, 4].map(() => redisMaster('masters[0]', source, contextOf()));
-    // Receives everything that is published, but is not one of the waiters.
-    const monitor = new Redis(server.port, '127.0.0.1');
-    await monitor.psubscribe('*');
-    const end = async (): Promise<void> => {
-      monitor.disconnect();
-      await server.stop();
-    };
-    return { masters, end };
-  };
-  waitingContract(`RedisMaster (${kind})`, preparePeers);
-  sharedWaitingContract(`RedisMaster (${kind})`, preparePeers);
+  for (const contract of [waitingContract, sharedWaitingContract]) {
+    contract(`RedisMaster (${kind})`, async () => {
+      const server = await RedisServer.start();
+      const source = sourceOf(server);
+      // Receives everything that is published, but is not one of the waiters.
+      const monitor = new Redis(server.port, '127.0.0.1');
+      await monitor.psubscribe('*');
+      const end = async (): Promise<void> => {
+        monitor.disconnect();
+        await server.stop();
+      };
+      return { master: () => redisMaster('masters[0]', source, contextOf()), end };
+    });
+  }
 
   describe(`Redlock over three RedisMasters (${kind})`, () => {
     neverLosesAnUpdate(async () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect } from '@jest/globals';
 import type { Master, MasterReply, MasterRequest } from '../../lib/core/master.interface.js';
 import { ask } from '../support/ask.js';
+import { Process } from '../support/waiting-process.js';
 
 export const GRANTED: MasterReply = { kind: 'granted' };
 export const GRANTED_AMONG_OTHERS: MasterReply = { kind: 'granted', hasWaiters: true };
@@ -19,6 +20,7 @@ export interface Stage {
 export class OnStage<S extends Stage> {
   stage!: S;
   master!: Master;
+  private readonly processes: Process[] = [];
 
   constructor(prepare: () => Promise<S>) {
     beforeAll(async () => {
@@ -27,9 +29,17 @@ export class OnStage<S extends Stage> {
       await this.master.connect();
     });
     afterAll(async () => {
-      await this.master.close();
+      await Promise.all([this.master, ...this.processes.map(({ master }) => master)].map((each) => each.close()));
       await this.stage.end();
     });
+  }
+
+  /** A process that waits at the same server, through a master of its own. */
+  async listening(name: string): Promise<Process> {
+    const process = new Process(name, this.stage.master());
+    this.processes.push(process);
+    await process.master.connect();
+    return await process.listen();
   }
 
   /** Sends requests, each of them when the one before has been answered. Resolves with the last answer. */

@@ -1,20 +1,15 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import type { MasterReply, Master } from '../../lib/core/master.interface.js';
-import { acquiring, ask, extending, inspecting, releasing } from '../support/ask.js';
+import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { MasterReply } from '../../lib/core/master.interface.js';
+import { acquiring, extending, inspecting, releasing } from '../support/ask.js';
 import { eventually } from '../support/eventually.js';
-import { Process } from '../support/waiting-process.js';
+import type { Process } from '../support/waiting-process.js';
+import { GRANTED, GRANTED_AMONG_OTHERS, OnStage, type Stage } from './stage.js';
 
-const GRANTED: MasterReply = { kind: 'granted' };
-const GRANTED_AMONG_OTHERS: MasterReply = { kind: 'granted', hasWaiters: true };
-
-/** What a master does for waiters. `masters` are connections of different processes to one server. */
-export function waitingContract(
-  kind: string,
-  prepare: () => Promise<{ masters: readonly Master[]; end(): Promise<void> }>,
-): void {
+/** What a master does for waiters. Each process has a master of its own. */
+export function waitingContract(kind: string, prepare: () => Promise<Stage>): void {
   describe(`waiting at ${kind}`, () => {
-    let stage: Awaited<ReturnType<typeof prepare>>;
-    let master: Master;
+    const stage = new OnStage(prepare);
+    const { ask } = stage;
     let first: Process;
     let second: Process;
     let key: string;
@@ -22,41 +17,33 @@ export function waitingContract(
     let count = 0;
 
     beforeAll(async () => {
-      stage = await prepare();
-      await Promise.all(stage.masters.map((each) => each.connect()));
-      [master] = stage.masters as [Master];
-      first = await new Process('first', stage.masters[1] as Master).listen();
-      second = await new Process('second', stage.masters[2] as Master).listen();
-    });
-    afterAll(async () => {
-      await Promise.all(stage.masters.map((each) => each.close()));
-      await stage.end();
+      first = await stage.listening('first');
+      second = await stage.listening('second');
     });
     beforeEach(async () => {
       key = `{waiting:${++count}}:a`;
       other = `{waiting:${count}}:b`;
       first.woken.length = second.woken.length = 0;
-      await ask(master, acquiring([key], 'holder'));
+      await ask(acquiring([key], 'holder'));
     });
 
     // Protocol 5.4
     it('wakes one waiter at each release of a key, in the order of their arrival', async () => {
       expect(await first.take([key])).toMatchObject({ kind: 'held' });
       expect(await second.take([key])).toMatchObject({ kind: 'held' });
-      await ask(master, releasing([key], 'holder'));
-      await eventually(() => first.woken.length > 0);
+      await ask(releasing([key], 'holder'));
+      await first.wakes();
       expect(await first.take([key])).toEqual(GRANTED_AMONG_OTHERS);
       expect([first.woken, second.woken]).toEqual([[key], []]);
       await first.give(key);
-      await eventually(() => second.woken.length > 0);
+      await second.wakes();
       expect(await second.take([key])).toEqual(GRANTED);
       expect([first.woken, second.woken]).toEqual([[key], [key]]);
       await second.give(key);
     });
 
     it('reports how many processes wait in the queue of a held key', async () => {
-      const inspection = (): Promise<MasterReply> =>
-        ask(master, { op: 'inspect', keys: [key], queues: [`queue:${key}`] });
+      const inspection = (): Promise<MasterReply> => ask({ op: 'inspect', keys: [key], queues: [`queue:${key}`] });
       expect(await inspection()).toMatchObject({ kind: 'held', waiting: 0 });
       await first.take([key]);
       await second.take([key]);
@@ -70,8 +57,8 @@ export function waitingContract(
     it('first wakes the process that has waited longest, wherever it waited', async () => {
       await first.take([key], 10);
       await second.take([key], 5_000);
-      await ask(master, releasing([key], 'holder'));
-      await eventually(() => second.woken.length > 0);
+      await ask(releasing([key], 'holder'));
+      await second.wakes();
       expect(first.woken).toEqual([]);
       await second.leave(key);
       await first.leave(key);
@@ -81,13 +68,13 @@ export function waitingContract(
       await first.take([key], 30_000);
       await second.take([key], 20_000);
       const leaving = { op: 'leave', keys: [key], queues: [`queue:${key}`], waiter: first.name } as const;
-      await ask(first.master, { ...leaving, nextWaited: 10_000 });
-      await ask(master, releasing([key], 'holder'));
-      await eventually(() => second.woken.length > 0);
+      await first.ask({ ...leaving, nextWaited: 10_000 });
+      await ask(releasing([key], 'holder'));
+      await second.wakes();
       expect(await second.take([key], 20_000)).toEqual(GRANTED_AMONG_OTHERS);
       expect(first.woken).toEqual([]);
       await second.give(key);
-      await eventually(() => first.woken.length > 0);
+      await first.wakes();
       await first.leave(key);
     });
 
@@ -96,8 +83,8 @@ export function waitingContract(
       await first.take([key], 100);
       await second.take([key], 50);
       await first.take([key]);
-      await ask(master, releasing([key], 'holder'));
-      await eventually(() => first.woken.length > 0);
+      await ask(releasing([key], 'holder'));
+      await first.wakes();
       await first.leave(key);
       await second.leave(key);
     });
@@ -105,8 +92,8 @@ export function waitingContract(
     // Protocol 5.4
     it('keeps the key for the woken process for a moment', async () => {
       await first.take([key]);
-      await ask(master, releasing([key], 'holder'));
-      expect(await ask(master, acquiring([key], 'newcomer'))).toMatchObject({ kind: 'held' });
+      await ask(releasing([key], 'holder'));
+      expect(await ask(acquiring([key], 'newcomer'))).toMatchObject({ kind: 'held' });
       expect(await second.take([key])).toMatchObject({ kind: 'held' });
       expect(await first.take([key])).toMatchObject({ kind: 'granted' });
       await first.give(key);
@@ -115,24 +102,23 @@ export function waitingContract(
 
     it('gives the key to others when the woken process does not take it', async () => {
       await first.take([key]);
-      await ask(master, releasing([key], 'holder'));
-      await eventually(async () => (await ask(master, acquiring([key], 'newcomer'))).kind === 'granted');
+      await ask(releasing([key], 'holder'));
+      await eventually(async () => (await ask(acquiring([key], 'newcomer'))).kind === 'granted');
     });
 
     it('reports to the process that releases that others wait', async () => {
       await first.take([key]);
-      expect(await ask(master, releasing([key], 'holder'))).toEqual(GRANTED_AMONG_OTHERS);
+      expect(await ask(releasing([key], 'holder'))).toEqual(GRANTED_AMONG_OTHERS);
       await first.leave(key);
     });
 
     // Protocol 5.4
     it('passes over a process that does not listen', async () => {
-      const deaf = new Process('deaf', master);
       const { queue, ...request } = first.taking([key], 60_000);
-      await ask(first.master, { ...request, queue: { ...queue!, waiter: deaf.name } });
+      await first.ask({ ...request, queue: { ...queue!, waiter: 'deaf' } });
       await second.take([key]);
-      await ask(master, releasing([key], 'holder'));
-      await eventually(() => second.woken.length > 0);
+      await ask(releasing([key], 'holder'));
+      await second.wakes();
       expect(await second.take([key])).toEqual(GRANTED);
       await second.give(key);
     });
@@ -140,11 +126,11 @@ export function waitingContract(
     it('wakes the next process when the woken one leaves', async () => {
       await first.take([key]);
       await second.take([key]);
-      await ask(master, releasing([key], 'holder'));
-      await eventually(() => first.woken.length > 0);
+      await ask(releasing([key], 'holder'));
+      await first.wakes();
       expect(second.woken).toEqual([]);
       await first.leave(key);
-      await eventually(() => second.woken.length > 0);
+      await second.wakes();
       expect(await second.take([key])).toEqual(GRANTED);
       await second.give(key);
     });
@@ -152,54 +138,53 @@ export function waitingContract(
     it('forgets a process that leaves', async () => {
       await first.take([key]);
       await first.leave(key);
-      expect(await ask(master, releasing([key], 'holder'))).toEqual(GRANTED);
-      expect(await ask(master, inspecting(key))).toEqual(GRANTED);
+      expect(await ask(releasing([key], 'holder'))).toEqual(GRANTED);
+      expect(await ask(inspecting(key))).toEqual(GRANTED);
       expect(first.woken).toEqual([]);
     });
 
     it('wakes no process when the key is released with a foreign token', async () => {
       await first.take([key]);
-      await ask(master, releasing([key], 'stranger'));
-      await ask(master, extending([key], 'holder'));
+      await ask(releasing([key], 'stranger'), extending([key], 'holder'));
       expect(first.woken).toEqual([]);
-      expect(await ask(master, inspecting(key))).toMatchObject({ kind: 'held' });
+      expect(await ask(inspecting(key))).toMatchObject({ kind: 'held' });
       await first.leave(key);
     });
 
     // Protocol 7.4
     it('lets a waiter look again when a released key is kept for longer', async () => {
       await first.take([key]);
-      await ask(master, releasing([key], 'holder', 40_000));
-      await eventually(() => first.woken.length > 0);
+      await ask(releasing([key], 'holder', 40_000));
+      await first.wakes();
       expect(await first.take([key])).toMatchObject({ kind: 'held' });
       await first.leave(key);
     });
 
     it('takes several keys together, and does not keep one while another is held', async () => {
-      await ask(master, acquiring([other], 'another holder'));
+      await ask(acquiring([other], 'another holder'));
       await first.take([key, other]);
       await second.take([key]);
-      await ask(master, releasing([key], 'holder'));
-      await eventually(() => first.woken.length > 0);
+      await ask(releasing([key], 'holder'));
+      await first.wakes();
       expect(await first.take([key, other])).toMatchObject({ kind: 'held' });
-      await eventually(() => second.woken.length > 0);
+      await second.wakes();
       expect(await second.take([key])).toMatchObject({ kind: 'granted' });
       await second.give(key);
-      await ask(master, releasing([other], 'another holder'));
-      await eventually(() => first.woken.length > 1);
+      await ask(releasing([other], 'another holder'));
+      await first.wakes(2);
       expect(await first.take([key, other])).toEqual(GRANTED);
       await first.give(key, other);
     });
 
     it('wakes no process that has stopped listening', async () => {
-      const leaver = await new Process('leaver', stage.masters[3] as Master).listen();
+      const leaver = await stage.listening('leaver');
       await leaver.take([key]);
       leaver.master.listen(leaver.name, undefined);
       await second.take([key]);
       await eventually(async () => {
-        await ask(master, acquiring([key], 'holder'));
+        await ask(acquiring([key], 'holder'));
         await second.take([key]);
-        await ask(master, releasing([key], 'holder'));
+        await ask(releasing([key], 'holder'));
         return second.woken.length > 0;
       });
       expect(leaver.woken).toEqual([]);

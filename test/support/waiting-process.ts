@@ -1,4 +1,4 @@
-import type { AcquireRequest, MasterReply, Master } from '../../lib/core/master.interface.js';
+import type { AcquireRequest, MasterReply, MasterRequest, Master } from '../../lib/core/master.interface.js';
 import { acquiring, ask, barriersOf, picking, releasing, sharing } from './ask.js';
 import { eventually } from './eventually.js';
 
@@ -24,14 +24,23 @@ export class Process {
       else this.woken.push(key);
     });
     await eventually(async () => {
-      await ask(this.master, acquiring([probe], 'probe'));
-      await ask(this.master, this.taking([probe]));
-      const { kind } = await ask(this.master, releasing([probe], 'probe'));
-      await ask(this.master, { op: 'leave', keys: [probe], queues: [`queue:${probe}`], waiter: this.name });
+      await this.ask(acquiring([probe], 'probe'));
+      await this.ask(this.taking([probe]));
+      const { kind } = await this.ask(releasing([probe], 'probe'));
+      await this.ask({ op: 'leave', keys: [probe], queues: [`queue:${probe}`], waiter: this.name });
       return kind === 'granted' && isListening;
     });
     this.woken.length = 0;
     return this;
+  }
+
+  ask(request: MasterRequest): Promise<MasterReply> {
+    return ask(this.master, request);
+  }
+
+  /** Resolves when it has been woken, or woken so often. */
+  wakes(times = 1): Promise<void> {
+    return eventually(() => this.woken.length >= times);
   }
 
   /** The request of a process that joins the queues if it is refused. */
@@ -41,41 +50,41 @@ export class Process {
   }
 
   take(keys: readonly string[], waited = 0): Promise<MasterReply> {
-    return ask(this.master, this.taking(keys, waited));
+    return this.ask(this.taking(keys, waited));
   }
 
   /** Asks for shared keys, and joins the queues if it is refused. */
   share(keys: readonly string[], waited = 0): Promise<MasterReply> {
     const { queue } = this.taking(keys, waited);
-    return ask(this.master, sharing(keys, this.token, { waited, queue }));
+    return this.ask(sharing(keys, this.token, { waited, queue }));
   }
 
   /** Asks for one of the keys, and joins their common queue if all are held. */
   pick(keys: readonly string[], waited = 0): Promise<MasterReply> {
     const queue = { queues: [`queue:${keys[0]}`], waiter: this.name, waited };
-    return ask(this.master, picking(keys, this.token, { queue }));
+    return this.ask(picking(keys, this.token, { queue }));
   }
 
   /** Stands at the barriers of the keys, or leaves them. */
   want(keys: readonly string[], waited: number | undefined): Promise<MasterReply> {
-    return ask(this.master, { op: 'want', keys, barriers: barriersOf(keys), waiter: this.name, waited });
+    return this.ask({ op: 'want', keys, barriers: barriersOf(keys), waiter: this.name, waited });
   }
 
   leave(...keys: string[]): Promise<MasterReply> {
     const queues = keys.map((key) => `queue:${key}`);
-    return ask(this.master, { op: 'leave', keys, queues, waiter: this.name });
+    return this.ask({ op: 'leave', keys, queues, waiter: this.name });
   }
 
   leaveShared(...keys: string[]): Promise<MasterReply> {
     const queues = keys.map((key) => `queue:${key}`);
-    return ask(this.master, { op: 'leave', keys, queues, waiter: this.name, isShared: true });
+    return this.ask({ op: 'leave', keys, queues, waiter: this.name, isShared: true });
   }
 
   unshare(...keys: string[]): Promise<MasterReply> {
-    return ask(this.master, { ...releasing(keys, this.token), isShared: true });
+    return this.ask({ ...releasing(keys, this.token), isShared: true });
   }
 
   give(...keys: string[]): Promise<MasterReply> {
-    return ask(this.master, releasing(keys, this.token));
+    return this.ask(releasing(keys, this.token));
   }
 }
