@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Clock, Instant, Timer } from '../../../lib/core/clock.js';
 import type { LockLostError, MasterReport } from '../../../lib/core/errors.js';
 import type { Lock } from '../../../lib/core/lock.js';
@@ -88,24 +88,38 @@ class Machine {
     await this.time.settle();
     return lock;
   }
+
+  /** Number of keys on each master. */
+  get keys(): number[] {
+    return this.masters.map(({ size }) => size);
+  }
+
+  /** Sets the wall clock, which the machine notices at once. */
+  async notices(step: number): Promise<void> {
+    this.clock.step(step);
+    this.clock.notice();
+    await this.time.settle();
+  }
 }
+
+let machine: Machine;
+
+beforeEach(() => void (machine = new Machine()));
 
 // Protocol 3.4
 describe('A lock whose wall clock is set forward before its work begins', () => {
   it('is handed out once the masters have resolved the doubt, and is not acquired anew', async () => {
-    const machine = new Machine();
     machine.granted = () => machine.clock.step(HOUR);
     const lock = await machine.lock();
     expect(lock.isHeld).toBe(true);
     expect(machine.masters.map((master) => master.requests('acquire').length)).toEqual([1, 1, 1]);
     await lock.release();
     await machine.time.advance(2 * TTL);
-    expect(machine.masters.map(({ size }) => size)).toEqual([0, 0, 0]);
+    expect(machine.keys).toEqual([0, 0, 0]);
     expect(machine.losses).toEqual([]);
   });
 
   it('is given up at once if the signal of the call aborts meanwhile', async () => {
-    const machine = new Machine();
     const stop = new AbortController();
     const enough = new Error('enough');
     machine.granted = () => {
@@ -118,7 +132,7 @@ describe('A lock whose wall clock is set forward before its work begins', () => 
     expect(await lock).toBe(enough);
     expect(machine.time.now).toBe(0);
     await machine.time.advance(2 * TTL);
-    expect(machine.masters.map(({ size }) => size)).toEqual([0, 0, 0]);
+    expect(machine.keys).toEqual([0, 0, 0]);
   });
 });
 
@@ -129,7 +143,7 @@ describe('A lock whose wall clock is set forward', () => {
     ['by an hour, on one master', HOUR, 1],
     ['by 50 ms', 50, 3],
   ])('lasts, once the masters have answered that they still have it: %s', async (_, by, masters) => {
-    const machine = new Machine(masters);
+    machine = new Machine(masters);
     const lock = await machine.lock();
     await machine.time.advance(1_000);
     machine.clock.step(by);
@@ -140,7 +154,7 @@ describe('A lock whose wall clock is set forward', () => {
     await machine.time.advance(60_000);
     expect(lock.isHeld).toBe(true);
     await lock.release();
-    expect(machine.masters.map(({ size }) => size)).toEqual(machine.masters.map(() => 0));
+    expect(machine.keys).toEqual(machine.masters.map(() => 0));
     expect(machine.time.pendingTimers).toBe(0);
   });
 
@@ -150,29 +164,22 @@ describe('A lock whose wall clock is set forward', () => {
     ['a lock on several resources', { extend: true }, ['a', 'b', 'c']],
     ['a lock with maxHold', { extend: true, maxHold: 60_000 }, ['a']],
   ])('lasts: %s', async (_, options, names) => {
-    const machine = new Machine();
     const lock = await machine.lock(options, names);
-    machine.clock.step(HOUR);
-    machine.clock.notice();
-    await machine.time.settle();
+    await machine.notices(HOUR);
     expect([lock.isHeld, machine.losses]).toEqual([true, []]);
     await lock.release();
   });
 
   it('lasts for as long as before if it is not extended', async () => {
-    const machine = new Machine();
     const lock = await machine.lock({ extend: false });
     await machine.time.advance(4_000);
-    machine.clock.step(15_000);
-    machine.clock.notice();
-    await machine.time.settle();
+    await machine.notices(15_000);
     expect(lock.remaining()).toBe(TTL - DRIFT - 4_000);
     await machine.time.advance(TTL - DRIFT - 4_000);
     expect([lock.isHeld, lock.signal.aborted]).toEqual([false, true]);
   });
 
   it('lasts through many small steps', async () => {
-    const machine = new Machine();
     const lock = await machine.lock();
     for (let step = 0; step < 100; step++) {
       machine.clock.step(step % 2 === 0 ? 190 : 9);
@@ -184,7 +191,6 @@ describe('A lock whose wall clock is set forward', () => {
   });
 
   it('is lost if too few masters answer in time', async () => {
-    const machine = new Machine();
     const lock = await machine.lock();
     for (const master of machine.masters.slice(1)) master.behaviour = only('extend', hangs);
     machine.clock.step(15_000);
@@ -197,7 +203,6 @@ describe('A lock whose wall clock is set forward', () => {
   });
 
   it('is lost if a master has set its keys again', async () => {
-    const machine = new Machine();
     const lock = await machine.lock();
     for (const master of machine.masters.slice(1)) master.memory.flush();
     machine.clock.step(15_000);
@@ -207,17 +212,15 @@ describe('A lock whose wall clock is set forward', () => {
   });
 
   it('is released once the masters have answered, and not reported as lost', async () => {
-    const machine = new Machine();
     const lock = await machine.lock();
     machine.clock.step(15_000);
     const released = lock.release();
     await machine.time.settle();
     await released;
-    expect([machine.losses, machine.masters.map(({ size }) => size)]).toEqual([[], [0, 0, 0]]);
+    expect([machine.losses, machine.keys]).toEqual([[], [0, 0, 0]]);
   });
 
   it('is extended by its holder and has a token, once the masters have answered', async () => {
-    const machine = new Machine();
     const lock = await machine.lock();
     machine.clock.step(15_000);
     const all = Promise.all([lock.extend(5_000), lock.fencingToken()]);
@@ -227,7 +230,6 @@ describe('A lock whose wall clock is set forward', () => {
   });
 
   it('is granted although that happens while the masters are asked', async () => {
-    const machine = new Machine();
     for (const master of machine.masters) master.behaviour = only('acquire', tellsAfter(10));
     const acquiring = machine.redlock.acquire(['a'], resolveCall(resolveSettings({ ttl: TTL }), { wait: 0 }));
     await machine.time.advance(5);
@@ -245,11 +247,8 @@ describe('A lock whose machine was suspended', () => {
     ['after its wall clock was set back', -HOUR],
     ['after its wall clock was set forward', HOUR],
   ])('is lost: %s', async (_, step) => {
-    const machine = new Machine();
     const lock = await machine.lock();
-    machine.clock.step(step);
-    machine.clock.notice();
-    await machine.time.settle();
+    await machine.notices(step);
     machine.clock.suspend(11_000);
     machine.clock.notice();
     expect(lock.isHeld).toBe(false);
@@ -260,7 +259,6 @@ describe('A lock whose machine was suspended', () => {
   });
 
   it('is not believed again after another process had it meanwhile', async () => {
-    const machine = new Machine();
     const lock = await machine.lock();
     machine.clock.suspend(11_000);
     const other = await machine.process(machine.time).acquire(['a'], resolveCall(resolveSettings({ ttl: TTL }), {}));
@@ -271,7 +269,6 @@ describe('A lock whose machine was suspended', () => {
   });
 
   it('lasts if the masters still have it', async () => {
-    const machine = new Machine();
     const lock = await machine.lock();
     machine.clock.suspend(5_000);
     expect(lock.isHeld).toBe(false);

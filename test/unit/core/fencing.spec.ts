@@ -14,6 +14,14 @@ beforeEach(() => void (rig = new Rig()));
 const HOUR = 3_600_000;
 
 describe('TokenAgreement', () => {
+  let agreement: TokenAgreement;
+  let a: ReturnType<typeof master>;
+
+  beforeEach(() => {
+    agreement = new TokenAgreement(2, { keys: ['k'], token: 'secret' });
+    a = master();
+  });
+
   // Protocol 9.3
   it.each([
     ['two equal answers', [[7, 7]], 7],
@@ -40,7 +48,6 @@ describe('TokenAgreement', () => {
     ['answers that are smaller than one seen before', [[9], [8, 8]], undefined],
     ['no answer', [[]], undefined],
   ])('draws the right conclusion from %s', (_, rounds, token) => {
-    const agreement = newAgreement();
     for (const answers of rounds) agreement.conclude(answers);
     expect(agreement.agreed).toBe(token);
   });
@@ -52,8 +59,7 @@ describe('TokenAgreement', () => {
   });
 
   it('lets a master draw once, and then repeat the largest number', () => {
-    const agreement = newAgreement();
-    const [a, b] = [master(), master()];
+    const b = master();
     const first = agreement.drawFrom(a, 100);
     expect(first.request).toMatchObject({ op: 'draw', keys: ['k'], token: 'secret', isFirst: true, atLeast: 100 });
     first.judge({ ...GRANTED, fence: 120 });
@@ -68,8 +74,6 @@ describe('TokenAgreement', () => {
     ['was cut off', cutOff],
     ['came from a quarantined master', { kind: 'quarantined', sent: true, reason: 'young', remaining: 1 }],
   ] as const)('lets a master draw again if its answer %s', (_, answer) => {
-    const agreement = newAgreement();
-    const a = master();
     agreement.drawFrom(a, 1).judge(answer);
     expect(agreement.drawFrom(a, 1).request.isFirst).toBe(true);
   });
@@ -81,8 +85,6 @@ describe('TokenAgreement', () => {
     ['did not answer', TIMED_OUT, true],
     ['was in quarantine', { kind: 'quarantined', sent: true, reason: 'young', remaining: 1 }, true],
   ] as const)('knows whether a master draws anew that %s during an extension', (_, answer, isFirst) => {
-    const agreement = newAgreement();
-    const a = master();
     agreement.drawFrom(a, 1).judge(GRANTED);
     const heard = agreement.beginExtension();
     expect(agreement.drawFrom(a, 1).request.isFirst).toBe(true);
@@ -91,8 +93,6 @@ describe('TokenAgreement', () => {
   });
 
   it('does not take the answer to an extension for the answer to the next one', () => {
-    const agreement = newAgreement();
-    const a = master();
     agreement.drawFrom(a, 1).judge(GRANTED);
     const late = agreement.beginExtension();
     agreement.beginExtension();
@@ -101,8 +101,6 @@ describe('TokenAgreement', () => {
   });
 
   it('does not count a draw that was sent before an extension or before the data changed', () => {
-    const agreement = newAgreement();
-    const a = master();
     const [before, other] = [agreement.drawFrom(a, 1), agreement.drawFrom(a, 1)];
     a.data = 'other';
     expect(before.judge(GRANTED)).toEqual(TIMED_OUT);
@@ -113,8 +111,6 @@ describe('TokenAgreement', () => {
   });
 
   it('lets a master draw anew if its data has changed', () => {
-    const agreement = newAgreement();
-    const a = master();
     agreement.drawFrom(a, 1).judge(GRANTED);
     expect(agreement.drawFrom(a, 1).request.isFirst).toBe(false);
     a.data = 'other';
@@ -122,17 +118,12 @@ describe('TokenAgreement', () => {
   });
 
   it('keeps the agreed number unless a larger one is demanded', () => {
-    const agreement = newAgreement();
     agreement.conclude([7, 7]);
     agreement.demand(7);
     expect(agreement.agreed).toBe(7);
     agreement.demand(8);
     expect([agreement.agreed, agreement.progress]).toEqual([undefined, 8]);
   });
-
-  function newAgreement(): TokenAgreement {
-    return new TokenAgreement(2, { keys: ['k'], token: 'secret' });
-  }
 
   function master(): Master & { data: string } {
     const known = { data: 'data', identity: () => ({ data: known.data }) };
@@ -161,31 +152,25 @@ describe('A fencing token', () => {
   it('is larger for every later lock, even if no time passes', async () => {
     let last = 0;
     for (let i = 0; i < 20; i++) {
-      const lock = await rig.lock('a');
-      const token = await lock.fencingToken();
+      const token = await tokenOf('a');
       expect(token).toBeGreaterThan(last);
       last = token;
-      await lock.release();
     }
   });
 
   it('is larger than that of the previous lock, even if the clock of its client is an hour behind', async () => {
-    const first = await rig.lock('a');
-    const token = await first.fencingToken();
-    await first.release();
+    const token = await tokenOf('a');
     rig.clock.stepWall(-HOUR);
-    const second = await rig.lock('a');
-    expect(await second.fencingToken()).toBeGreaterThan(token);
+    expect(await tokenOf('a')).toBeGreaterThan(token);
   });
 
   // Protocol 9.4
   it('is larger than that of the previous lock, even if all masters lost their counters', async () => {
     const first = await rig.lock('a');
     const token = await first.fencingToken();
-    for (const { memory } of rig.masters) memory.flush();
+    flushAll();
     await rig.clock.advance(1);
-    const second = await rig.peer().lock('a');
-    expect(await second.fencingToken()).toBeGreaterThan(token);
+    expect(await tokenOf('a', rig.peer())).toBeGreaterThan(token);
   });
 
   // Protocol 9.4
@@ -204,19 +189,11 @@ describe('A fencing token', () => {
   // Protocol 9.6
   it('is one number for several keys, larger than that of each key, and all their counters know it', async () => {
     rig.clock.stepWall(60_000);
-    const ahead = await rig.lock('b');
-    const token = await ahead.fencingToken();
-    await ahead.release();
+    const token = await tokenOf('b');
     rig.clock.stepWall(-60_000);
-    const both = await rig.lock(['a', 'b']);
-    const larger = await both.fencingToken();
+    const larger = await tokenOf(['a', 'b']);
     expect(larger).toBeGreaterThan(token);
-    await both.release();
-    for (const key of ['a', 'b']) {
-      const lock = await rig.lock(key);
-      expect(await lock.fencingToken()).toBeGreaterThan(larger);
-      await lock.release();
-    }
+    for (const key of ['a', 'b']) expect(await tokenOf(key)).toBeGreaterThan(larger);
   });
 
   it('takes another round if masters differ, and adopts the largest number', async () => {
@@ -225,7 +202,7 @@ describe('A fencing token', () => {
     const token = await lock.fencingToken();
     expect(rig.masters[0]!.requests('draw').map(({ isFirst }) => isFirst)).toEqual([true, false]);
     await lock.release();
-    expect(await (await rig.lock('a')).fencingToken()).toBeGreaterThan(token);
+    expect(await tokenOf('a')).toBeGreaterThan(token);
   });
 
   it('takes no longer than its rounds if a master with a larger counter answers late', async () => {
@@ -242,10 +219,8 @@ describe('A fencing token', () => {
   it('is larger than that of a holder in between, after an extension has set the keys again', async () => {
     const lock = await rig.lock('a');
     const between = rig.peer();
-    for (const { memory } of rig.masters) memory.flush();
-    const other = await between.lock('a');
-    const token = await other.fencingToken();
-    await other.release();
+    flushAll();
+    const token = await tokenOf('a', between);
     await lock.extend();
     expect(await lock.fencingToken()).toBeGreaterThan(token);
   });
@@ -256,7 +231,7 @@ describe('A fencing token', () => {
     for (const master of rig.masters.slice(1)) master.behaviour = only('draw', obeysInSilence);
     const asked = await rig.outcomeAfter(60, lock.fencingToken());
     expect(asked.state).toBe('pending');
-    for (const { memory } of rig.masters) memory.flush();
+    flushAll();
     rig.scriptAll(obeysAfter(0));
     const acquiring = await rig.outcomeAfter(5, rig.peer().acquire('a'));
     const drawing = await rig.outcomeAfter(5, acquiring.value!.fencingToken());
@@ -269,7 +244,7 @@ describe('A fencing token', () => {
 
   it('is not drawn by a master on which the client no longer holds the key', async () => {
     const lock = await rig.lock('a');
-    for (const { memory } of rig.masters) memory.flush();
+    flushAll();
     const other = await rig.peer().lock('a');
     const asked = rig.follow(lock.fencingToken());
     const token = await other.fencingToken();
@@ -303,7 +278,7 @@ describe('A fencing token', () => {
     await rig.clock.advance(400);
     expect(await lock.fencingToken()).toBe(token);
     await lock.release();
-    expect(await (await rig.lock('a')).fencingToken()).toBeGreaterThan(token);
+    expect(await tokenOf('a')).toBeGreaterThan(token);
   });
 
   it('is not available after a release', async () => {
@@ -337,6 +312,18 @@ describe('A fencing token', () => {
     );
   });
 });
+
+/** The token of a lock that is released at once. */
+async function tokenOf(resources: string | string[], by = rig): Promise<number> {
+  const lock = await by.lock(resources);
+  const token = await lock.fencingToken();
+  await lock.release();
+  return token;
+}
+
+function flushAll(): void {
+  for (const { memory } of rig.masters) memory.flush();
+}
 
 /** Makes the counters of the first `count` masters differ from each other. */
 async function ahead(rig: Rig, count: number): Promise<void> {

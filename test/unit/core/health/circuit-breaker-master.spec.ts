@@ -8,6 +8,7 @@ import { IdleCheck } from '../../../../lib/core/health/status.js';
 import type { AcquireRequest, MasterReply, ReleaseRequest } from '../../../../lib/core/master.interface.js';
 import { Rig } from '../../support/rig.js';
 import {
+  type Behaviour,
   cutOff,
   granted,
   hangs,
@@ -24,9 +25,10 @@ import { TestClock } from '../../support/test-clock.js';
 
 const TIMEOUT = 50;
 
-function setUp() {
+function setUp(behaviour: Behaviour = obeys) {
   const clock = new TestClock();
   const inner = new ScriptedMaster(clock, 'm1');
+  inner.behaviour = behaviour;
   const events: string[] = [];
   const crowds: (readonly string[])[] = [];
   const observer = {
@@ -58,30 +60,38 @@ function setUp() {
     for (const { reply } of inner.asked.slice(0, 4)) reply(granted);
     await clock.settle();
   };
-  return { clock, inner, master, events, answers, ask, release, fallSilent, answer };
+  /** Connects it again, and lets it answer from then on. */
+  const reconnect = (): void => {
+    inner.behaviour = obeys;
+    inner.becomeReady();
+  };
+  return { clock, inner, master, events, answers, ask, release, fallSilent, answer, reconnect };
+}
+
+async function setUpSilent() {
+  const stage = setUp();
+  await stage.fallSilent();
+  return stage;
 }
 
 // Protocol 4.7
 describe('A master that stops answering', () => {
   it('receives no more requests after a few, and counts as timed out at once', async () => {
-    const { inner, events, answers, ask, fallSilent } = setUp();
-    await fallSilent();
+    const { inner, events, answers, ask } = await setUpSilent();
     expect(events).toEqual(['m1 silent']);
     for (let i = 0; i < 1_000; i++) ask();
     expect([inner.asked.length, answers.length, answers[0]]).toEqual([4, 1_000, { kind: 'timeout', sent: false }]);
   });
 
   it('is probed with a request that can take effect late without harm', async () => {
-    const { clock, inner, ask, fallSilent } = setUp();
-    await fallSilent();
+    const { clock, inner, ask } = await setUpSilent();
     await clock.advance(1_000);
     ask();
     expect(inner.asked.at(-1)!.request).toEqual({ op: 'inspect', keys: ['a'] });
   });
 
   it('is probed once a second', async () => {
-    const { clock, inner, ask, fallSilent } = setUp();
-    await fallSilent();
+    const { clock, inner, ask } = await setUpSilent();
     const before = inner.asked.length;
     for (let i = 0; i < 500; i++) {
       await clock.advance(10);
@@ -91,8 +101,7 @@ describe('A master that stops answering', () => {
   });
 
   it('is not silent as long as it answers, however slowly', async () => {
-    const { clock, inner, events, ask } = setUp();
-    inner.behaviour = tellsAfter(200);
+    const { clock, events, ask } = setUp(tellsAfter(200));
     for (let i = 0; i < 200; i++) {
       await clock.advance(10);
       ask();
@@ -102,8 +111,7 @@ describe('A master that stops answering', () => {
   });
 
   it('is not silent when it refuses', async () => {
-    const { clock, inner, events, ask } = setUp();
-    inner.behaviour = says(refused);
+    const { clock, inner, events, ask } = setUp(says(refused));
     for (let i = 0; i < 100; i++) {
       await clock.advance(10);
       ask();
@@ -121,8 +129,7 @@ describe('A master that stops answering', () => {
   });
 
   it('does not count as silent for a process that stalled', async () => {
-    const { clock, inner, events, ask, answers } = setUp();
-    inner.behaviour = hangs;
+    const { clock, inner, events, ask, answers } = setUp(hangs);
     for (let i = 0; i < 5; i++) ask();
     clock.stall(10_000);
     for (const { reply } of inner.asked) clock.arrived.push(() => reply(granted));
@@ -135,8 +142,7 @@ describe('A master that stops answering', () => {
   });
 
   it('receives all requests again once it has answered', async () => {
-    const { inner, events, answers, ask, fallSilent, answer, clock } = setUp();
-    await fallSilent();
+    const { inner, events, answers, ask, answer, clock } = await setUpSilent();
     await answer();
     expect(events).toEqual(['m1 silent', 'm1 again']);
     const before = answers.length;
@@ -146,8 +152,7 @@ describe('A master that stops answering', () => {
   });
 
   it('gets a new connection after a long silence, and another one after the same time', async () => {
-    const { clock, inner, ask, fallSilent } = setUp();
-    await fallSilent();
+    const { clock, inner, ask } = await setUpSilent();
     const reconnects: number[] = [];
     for (let second = 1; second <= 25; second++) {
       await clock.advance(1_000);
@@ -161,8 +166,7 @@ describe('A master that stops answering', () => {
 // Protocol 4.7
 describe('A release for a silent master', () => {
   it('is delivered as soon as it answers again', async () => {
-    const { inner, ask, release, fallSilent, answer } = setUp();
-    await fallSilent();
+    const { inner, ask, release, answer } = await setUpSilent();
     ask(release('1'));
     ask(release('2'));
     expect(inner.requests('release')).toEqual([]);
@@ -171,8 +175,7 @@ describe('A release for a silent master', () => {
   });
 
   it('is delivered only once', async () => {
-    const { clock, inner, ask, release, fallSilent, answer } = setUp();
-    await fallSilent();
+    const { clock, inner, ask, release, answer } = await setUpSilent();
     ask(release('1'));
     await answer();
     ask();
@@ -182,8 +185,7 @@ describe('A release for a silent master', () => {
   });
 
   it('is delivered however late, because the request that it undoes may take effect only then', async () => {
-    const { clock, inner, ask, release, fallSilent, answer } = setUp();
-    await fallSilent();
+    const { clock, inner, ask, release, answer } = await setUpSilent();
     ask(release('1', 0, 500));
     await clock.advance(3_600_000);
     await answer();
@@ -191,8 +193,7 @@ describe('A release for a silent master', () => {
   });
 
   it('keeps the key only for the rest of its time', async () => {
-    const { clock, inner, ask, release, fallSilent, answer } = setUp();
-    await fallSilent();
+    const { clock, inner, ask, release, answer } = await setUpSilent();
     ask(release('rest', 800));
     ask(release('over', 300));
     await clock.advance(500);
@@ -203,13 +204,11 @@ describe('A release for a silent master', () => {
 
 describe('A release for a master without a connection', () => {
   it.each([unreachable, cutOff])('is delivered after a reconnect ($reason)', async (answer) => {
-    const { inner, ask, release, answers, clock } = setUp();
-    inner.behaviour = says(answer);
+    const { inner, ask, release, answers, clock, reconnect } = setUp(says(answer));
     ask(release('1', 700));
     expect(answers).toEqual([answer]);
     await clock.advance(100);
-    inner.behaviour = obeys;
-    inner.becomeReady();
+    reconnect();
     expect(inner.requests('release').map(({ token, keepFor }) => [token, keepFor])).toEqual([
       ['1', 700],
       ['1', 600],
@@ -217,8 +216,7 @@ describe('A release for a master without a connection', () => {
   });
 
   it('is tried once a second while the master answers for other keys only', async () => {
-    const { clock, inner, ask, release } = setUp();
-    inner.behaviour = only('release', says(unreachable));
+    const { clock, inner, ask, release, reconnect } = setUp(only('release', says(unreachable)));
     ask(release('1'));
     for (let i = 0; i < 100; i++) {
       ask();
@@ -226,40 +224,34 @@ describe('A release for a master without a connection', () => {
     }
     expect(inner.requests('release').length).toBeGreaterThan(1);
     expect(inner.requests('release').length).toBeLessThanOrEqual(4);
-    inner.behaviour = obeys;
-    inner.becomeReady();
+    reconnect();
     const sent = inner.requests('release').length;
     inner.becomeReady();
     expect(inner.requests('release')).toHaveLength(sent);
   });
 
   it('is dropped when there can be nothing left to release', async () => {
-    const { clock, inner, ask, release } = setUp();
-    inner.behaviour = says(unreachable);
+    const { clock, inner, ask, release, reconnect } = setUp(says(unreachable));
     ask(release('old', 0, 500));
     ask(release('young', 0, 5_000));
     await clock.advance(501);
     inner.asked.length = 0;
-    inner.behaviour = obeys;
-    inner.becomeReady();
+    reconnect();
     expect(inner.requests('release').map(({ token }) => token)).toEqual(['young']);
   });
 
   it('is kept as long as there may be something left to release, also while others come', async () => {
-    const { clock, inner, ask, release } = setUp();
-    inner.behaviour = says(unreachable);
+    const { clock, inner, ask, release, reconnect } = setUp(says(unreachable));
     ask(release('old', 0, 500));
     await clock.advance(500);
     ask(release('young', 0, 500));
     inner.asked.length = 0;
-    inner.behaviour = obeys;
-    inner.becomeReady();
+    reconnect();
     expect(inner.requests('release').map(({ token }) => token)).toEqual(['old', 'young']);
   });
 
   it('does not pile up: expired releases make room', () => {
-    const { clock, inner, master, ask, release } = setUp();
-    inner.behaviour = says(unreachable);
+    const { clock, master, ask, release } = setUp(says(unreachable));
     for (let i = 0; i < 10_000; i++) {
       clock.stall(1);
       ask(release(`${i}`, 0, 100));
@@ -268,14 +260,12 @@ describe('A release for a master without a connection', () => {
   });
 
   it('is kept when the new connection breaks, too, and its time counts from the start', async () => {
-    const { inner, ask, release, clock } = setUp();
-    inner.behaviour = says(cutOff);
+    const { inner, ask, release, clock, reconnect } = setUp(says(cutOff));
     ask(release('1', 700, 1_000));
     await clock.advance(300);
     inner.becomeReady();
     await clock.advance(300);
-    inner.behaviour = obeys;
-    inner.becomeReady();
+    reconnect();
     expect(inner.requests('release').map(({ keepFor }) => keepFor)).toEqual([700, 400, 100]);
     await clock.settle();
     inner.behaviour = says(cutOff);
@@ -288,8 +278,7 @@ describe('A release for a master without a connection', () => {
   });
 
   it('is sent once more when the master is closed, and then forgotten', async () => {
-    const { inner, master, ask, release } = setUp();
-    inner.behaviour = says(unreachable);
+    const { inner, master, ask, release } = setUp(says(unreachable));
     ask(release('1'));
     await master.close();
     inner.becomeReady();
