@@ -3,9 +3,12 @@ import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
 import { redisMaster, type RedisMasterSource } from '../../lib/redis/master-source.js';
 import type { RedisMaster } from '../../lib/redis/redis-master.js';
-import { RedisServer } from '../../scripts/redis-servers.mjs';
+import type { RedisServer } from '../../scripts/redis-servers.mjs';
 import { acquiring, ask, drawing, extending, inspecting, releasing } from '../support/ask.js';
 import { contextOf } from '../support/context.js';
+import { sharedMasters } from './support/shared-masters.js';
+
+const masters = sharedMasters(1);
 
 const sources: Record<string, (server: RedisServer) => RedisMasterSource> = {
   'ioredis 6': (server) => server.url,
@@ -13,12 +16,11 @@ const sources: Record<string, (server: RedisServer) => RedisMasterSource> = {
 };
 
 describe.each(Object.entries(sources))('Requests made in one turn (%s)', (_, sourceOf) => {
-  let server: RedisServer;
   let operator: Redis;
   let master: RedisMaster;
 
   beforeEach(async () => {
-    server = await RedisServer.start();
+    const server = masters.servers[0]!;
     operator = new Redis(server.port, '127.0.0.1');
     master = redisMaster('masters[0]', sourceOf(server), contextOf());
     await master.connect();
@@ -26,7 +28,6 @@ describe.each(Object.entries(sources))('Requests made in one turn (%s)', (_, sou
   afterEach(async () => {
     await master.close();
     operator.disconnect();
-    await server.stop();
   });
 
   it('go to the server in one command of a bounded size', async () => {

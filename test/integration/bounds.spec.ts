@@ -3,16 +3,18 @@ import { redisMasters } from '../../lib/redis/master-source.js';
 import { type Compiled, compileLibrary, start } from '../support/compiled.js';
 import { CountingMaster } from '../support/counting-master.js';
 import { leftoversOn } from '../support/leftovers.js';
-import { startMasters, type Masters } from '../support/masters.js';
+import { startMasters } from '../support/masters.js';
 import { Contender } from '../support/redlocks.js';
 import { contextOf } from '../support/context.js';
 import type { SoakReport } from '../processes/soak.js';
 import { shareOf } from '../support/share.js';
+import { sharedMasters } from './support/shared-masters.js';
 
 /** Defaults for a short run. The full figures are 100,000 cycles over 10,000 keys, and 30,000 ms. */
 const { SOAK_CYCLES = '20000', SOAK_KEYS = '2000', SOAK_MS = '4000' } = process.env;
 const MEGABYTE = 2 ** 20;
 
+const masters = sharedMasters(3);
 let compiled: Compiled;
 beforeAll(async () => {
   compiled = await compileLibrary();
@@ -25,7 +27,6 @@ describe('A process under load', () => {
   it(
     'leaves no heap, no handle and no key behind after many cycles over many keys',
     async () => {
-      await using masters = await startMasters(3);
       const task = { urls: masters.urls, cycles: shareOf(Number(SOAK_CYCLES)), keys: shareOf(Number(SOAK_KEYS)) };
       const report = await soak(task);
       expect(report.cycles).toBeGreaterThanOrEqual(task.cycles);
@@ -66,8 +67,7 @@ describe('A process under load', () => {
 
 describe('Extension', () => {
   it('sends a few requests per ttl for a lock of 100 ms instead of a hot loop', async () => {
-    await using masters = await startMasters(3);
-    const counting = countingMasters(masters);
+    const counting = countingMasters();
     await using contender = new Contender(counting, { masterTimeout: 25 });
     await contender.redlock.connect(10_000);
     const since = performance.now();
@@ -88,8 +88,7 @@ describe('Extension', () => {
   });
 
   it('is retried at a bounded rate after a failure, and ends with the lock', async () => {
-    await using masters = await startMasters(3);
-    const counting = countingMasters(masters);
+    const counting = countingMasters();
     const lockLost = jest.fn();
     await using contender = new Contender(counting, { masterTimeout: 25 }, { lockLost });
     await contender.redlock.connect(10_000);
@@ -107,7 +106,6 @@ describe('Extension', () => {
 
 describe('After close, the process exits by itself', () => {
   it.each(['up', 'down', 'hung', 'hung from the start', 'one of each'])('when the masters are %s', async (state) => {
-    await using masters = await startMasters(3);
     const [a, b] = masters.servers;
     if (state === 'down') await Promise.all(masters.servers.map((server) => server.kill()));
     if (state === 'hung from the start') for (const server of masters.servers) server.pause();
@@ -127,6 +125,6 @@ describe('After close, the process exits by itself', () => {
   });
 });
 
-function countingMasters({ urls }: Masters): CountingMaster[] {
-  return redisMasters('masters', urls, contextOf()).map((master) => new CountingMaster(master));
+function countingMasters(): CountingMaster[] {
+  return redisMasters('masters', masters.urls, contextOf()).map((master) => new CountingMaster(master));
 }

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { RedisServer } from '../../scripts/redis-servers.mjs';
 import { cli, cliProcess, type Ended, on } from '../support/cli.js';
 import { buildClockShim } from '../support/clock-shim.js';
@@ -11,6 +11,9 @@ import { startMasters } from '../support/masters.js';
 import { eventually } from '../support/eventually.js';
 import { Contender } from '../support/redlocks.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
+import { sharedMasters } from './support/shared-masters.js';
+
+jest.setTimeout(60_000);
 
 const PASSWORD = 'a#password/to:hide@me';
 const encoded = encodeURIComponent(PASSWORD);
@@ -23,6 +26,10 @@ const MARKER = 'lock:\0incarnation';
 const NEEDED =
   '~lock:* &lock:* +set +get +del +exists +pexpire +pttl +zadd +zcard +zrem +zpopmin +zrange +publish +pubsub|numsub ' +
   '+subscribe +hget +hset +hmget +time +eval +evalsha +script|load +info +zremrangebyscore +pexpireat +mget';
+
+const masters = sharedMasters(3);
+/** The first of the masters. */
+const some = (count: number): readonly string[] => masters.urls.slice(0, count);
 
 function doctor(urls: readonly string[], ...args: string[]): Promise<Ended> {
   return cli(['doctor', ...on(urls), ...PATIENTLY, ...args]);
@@ -52,7 +59,6 @@ async function withUser(server: RedisServer, rules: string): Promise<string> {
 
 describe('doctor', () => {
   it('exits with 1 on three masters that no application has connected to, and leaves nothing on them', async () => {
-    await using masters = await startMasters(3);
     const ended = await doctor(masters.urls);
     expect(ended).toMatchObject({ status: 1, stderr: '' });
     expect(problemsIn(ended)).toEqual([
@@ -70,10 +76,9 @@ describe('doctor', () => {
     const unguarded = await doctor(masters.urls, UNGUARDED);
     expect(unguarded).toMatchObject({ status: 0, stderr: '' });
     expect(unguarded.stdout).toContain('healthy: 3 of 3 masters vote, 2 must; locks work, and 1 may fail');
-  }, 60_000);
+  });
 
   it('reports masters as healthy after an application has connected, and explains each marker', async () => {
-    await using masters = await startMasters(3);
     await using _ = await met(masters.urls, 1_000);
     const ended = await doctor(masters.urls);
     expect(ended).toMatchObject({ status: 0, stderr: '' });
@@ -93,10 +98,9 @@ describe('doctor', () => {
           .map((line) => line.length),
       ),
     ).toBeLessThanOrEqual(100);
-  }, 60_000);
+  });
 
   it('reports how long no lock can be taken while a majority waits, and counts only voters', async () => {
-    await using masters = await startMasters(3);
     await using _ = await met(masters.urls, 60_000);
     const [a, b, c] = masters.servers;
     await Promise.all([a!.restart(), b!.restart()]);
@@ -124,10 +128,9 @@ describe('doctor', () => {
     });
     expect(json.locksIn).toBeGreaterThan(1_000);
     expect(json.locksIn).toBeLessThanOrEqual(60_602);
-  }, 60_000);
+  });
 
   it('does not count a master that restarted unobserved, which is no problem with two others', async () => {
-    await using masters = await startMasters(3);
     await (await met(masters.urls, 1_000)).close();
     const [a] = masters.servers;
     await a!.restart();
@@ -137,64 +140,56 @@ describe('doctor', () => {
       `note: 127.0.0.1:${a!.port}: its votes do not count: no process has met its data yet`,
     );
     expect(ended.stdout).toContain('healthy: 2 of 3 masters vote, 2 must; locks work, but no further master may fail');
-  }, 60_000);
+  });
 
   it('finds the replica among three masters', async () => {
-    await using masters = await startMasters(3);
     const [a, b] = masters.servers;
     await command(b!.port, 'REPLICAOF', '127.0.0.1', a!.port);
     const ended = await doctor(masters.urls, UNGUARDED);
     expect(ended.status).toBe(1);
     expect(problemsIn(ended)).toEqual([expect.stringMatching(`127.0.0.1:${b!.port}: it is a replica`)]);
     expect(ended.stdout).toContain('2 of 3 masters vote, 2 must; locks work, but no further master may fail');
-  }, 60_000);
+  });
 
   it('finds a master that evicts keys', async () => {
-    await using masters = await startMasters(2);
     const lru = await RedisServer.start({ args: ['--maxmemory', '50mb', '--maxmemory-policy', 'allkeys-lru'] });
     try {
-      const ended = await doctor([...masters.urls, lru.url], UNGUARDED);
+      const ended = await doctor([...some(2), lru.url], UNGUARDED);
       expect(ended.status).toBe(1);
       expect(problemsIn(ended)).toEqual([expect.stringMatching(`127.0.0.1:${lru.port}: .*allkeys-lru drops locks`)]);
       expect(ended.stdout).toContain('CONFIG SET maxmemory-policy noeviction');
     } finally {
       await lru.stop();
     }
-  }, 60_000);
+  });
 
   it('finds one server under two addresses', async () => {
-    await using masters = await startMasters(2);
     const [a] = masters.servers;
     await using proxy = await TcpProxy.to(a!.port);
-    const ended = await doctor([...masters.urls, proxy.url], UNGUARDED);
+    const ended = await doctor([...some(2), proxy.url], UNGUARDED);
     expect(ended.status).toBe(1);
     const twin = `127.0.0.1:${proxy.port}: it is the same server as 127.0.0.1:${a!.port}`;
     expect(problemsIn(ended)).toEqual([expect.stringContaining(twin)]);
     expect(ended.stdout).toContain('2 of 3 masters vote');
-  }, 60_000);
+  });
 
-  it.each(['', 'wrong'])(
-    'finds a login that fails, and shows no password: %j',
-    async (wrong) => {
-      await using masters = await startMasters(2);
-      const guarded = await RedisServer.start({ args: ['--requirepass', PASSWORD] });
-      try {
-        const url = wrong ? guarded.url.replace('redis://', `redis://:${encoded}${wrong}@`) : guarded.url;
-        const ended = await doctor([...masters.urls, url], UNGUARDED);
-        expect(ended.status).toBe(1);
-        const code = wrong ? 'WRONGPASS' : 'NOAUTH';
-        expect(problemsIn(ended)).toEqual([expect.stringMatching(`127.0.0.1:${guarded.port}: .*${code}`)]);
-        expect(ended.stdout).toMatch(wrong ? /correct them in its URL/ : /put user and password into its URL/);
-        expectSilenceAbout(PASSWORD, ended);
-        const json = await doctor([...masters.urls, url], UNGUARDED, '--json');
-        expect(JSON.parse(json.stdout)).toMatchObject({ healthy: false, masters: 3, quorum: 2 });
-        expectSilenceAbout(PASSWORD, json);
-      } finally {
-        await guarded.stop();
-      }
-    },
-    60_000,
-  );
+  it.each(['', 'wrong'])('finds a login that fails, and shows no password: %j', async (wrong) => {
+    const guarded = await RedisServer.start({ args: ['--requirepass', PASSWORD] });
+    try {
+      const url = wrong ? guarded.url.replace('redis://', `redis://:${encoded}${wrong}@`) : guarded.url;
+      const ended = await doctor([...some(2), url], UNGUARDED);
+      expect(ended.status).toBe(1);
+      const code = wrong ? 'WRONGPASS' : 'NOAUTH';
+      expect(problemsIn(ended)).toEqual([expect.stringMatching(`127.0.0.1:${guarded.port}: .*${code}`)]);
+      expect(ended.stdout).toMatch(wrong ? /correct them in its URL/ : /put user and password into its URL/);
+      expectSilenceAbout(PASSWORD, ended);
+      const json = await doctor([...some(2), url], UNGUARDED, '--json');
+      expect(JSON.parse(json.stdout)).toMatchObject({ healthy: false, masters: 3, quorum: 2 });
+      expectSilenceAbout(PASSWORD, json);
+    } finally {
+      await guarded.stop();
+    }
+  });
 
   it('does not show a password that a server repeats', async () => {
     const args = ['AUTH', 'HELLO'].flatMap((name) => ['--rename-command', name, '']);
@@ -207,10 +202,9 @@ describe('doctor', () => {
     } finally {
       await server.stop();
     }
-  }, 60_000);
+  });
 
   it('reports whether locks survive the loss of the dead masters', async () => {
-    await using masters = await startMasters(3);
     const [a, b] = masters.servers;
     await a!.kill();
     const minority = await doctor(masters.urls, UNGUARDED);
@@ -222,10 +216,9 @@ describe('doctor', () => {
     expect(majority.status).toBe(1);
     expect(problemsIn(majority)).toHaveLength(2);
     expect(majority.stdout).toContain('1 of 3 masters vote, 2 must; no lock can be taken');
-  }, 60_000);
+  });
 
   it('says when masterTimeout is shorter than a round trip, and which value to set', async () => {
-    await using masters = await startMasters(1);
     await using far = await TcpProxy.to(masters.servers[0]!.port);
     far.replies.delay = 120;
     const byDefault = await doctor([far.url]);
@@ -238,7 +231,7 @@ describe('doctor', () => {
     expect(given.status).toBe(1);
     expect(problemsIn(given)).toEqual([expect.stringContaining('longer than masterTimeout (100 ms)')]);
     expect((await doctor([far.url], '--master-timeout', '30s')).stdout).not.toContain('masterTimeout');
-  }, 60_000);
+  });
 
   it('shows five masters in lines of at most 100 columns', async () => {
     await using masters = await startMasters(5);
@@ -246,15 +239,14 @@ describe('doctor', () => {
     const lines = stdout.split('\n').filter((line) => /^[│┌├└]/.test(line));
     for (const { port } of masters.servers) expect(lines.join()).toContain(`127.0.0.1:${port}`);
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(100);
-  }, 60_000);
+  });
 
   it('does not wait for a hung master', async () => {
-    await using masters = await startMasters(1);
     masters.servers[0]!.pause();
-    const ended = await cliProcess(['doctor', ...on(masters.urls), '--timeout', '300ms']);
+    const ended = await cliProcess(['doctor', ...on(some(1)), '--timeout', '300ms']);
     expect(ended.status).toBe(1);
     expect(problemsIn(ended)).toEqual([expect.stringContaining('no answer within 300 ms')]);
-  }, 60_000);
+  });
 
   it('finds a wrong clock', async () => {
     using shim = buildClockShim();
@@ -262,11 +254,10 @@ describe('doctor', () => {
       console.log('No C compiler, or not Linux: a wrong clock is tested in test/unit/cli/findings.spec.ts only');
       return;
     }
-    await using masters = await startMasters(2);
     const skewed = await RedisServer.start({ env: shim.env });
     try {
       shim.step(90_000);
-      const ended = await doctor([skewed.url, ...masters.urls], UNGUARDED);
+      const ended = await doctor([skewed.url, ...some(2)], UNGUARDED);
       expect(ended.status).toBe(1);
       expect(problemsIn(ended)).toEqual([
         expect.stringMatching(`127.0.0.1:${skewed.port}: its clock is (?:89|90)\\.\\d s ahead of the others`),
@@ -274,18 +265,16 @@ describe('doctor', () => {
     } finally {
       await skewed.stop();
     }
-  }, 60_000);
+  });
 
   it('is satisfied with exactly the permissions that docs/operations.md lists', async () => {
-    await using masters = await startMasters(1);
     const ended = await doctor([await withUser(masters.servers[0]!, NEEDED)]);
     expect(problemsIn(ended)).toEqual([]);
     expect(ended.status).toBe(0);
     expectSilenceAbout(PASSWORD, ended);
-  }, 60_000);
+  });
 
   it('finds each missing permission, and reports whether locks fail without it', async () => {
-    await using masters = await startMasters(1);
     const [server] = masters.servers;
     const url = await withUser(server!, '~other:* &other:* +@all -hset -zadd -evalsha');
     const ended = await doctor([url]);
@@ -306,7 +295,7 @@ describe('doctor', () => {
       expect.stringMatching(/lacks \+pubsub\|numsub \+info \+subscribe: locks work, but/),
     ]);
     expect(slower.stdout).toContain('1 of 1 masters vote');
-  }, 60_000);
+  });
 
   it('finds a server that lacks a command, and one that refuses writes', async () => {
     const poor = await RedisServer.start({ args: ['--rename-command', 'EVALSHA', ''] });
@@ -320,12 +309,11 @@ describe('doctor', () => {
     } finally {
       await Promise.all([poor.stop(), full.stop()]);
     }
-  }, 60_000);
+  });
 });
 
 describe('The masters of doctor', () => {
   it('can come from options, a file or the environment, with the same result', async () => {
-    await using masters = await startMasters(3);
     const folder = await mkdtemp(join(tmpdir(), 'redlock-cli-'));
     try {
       const file = join(folder, 'masters');
@@ -348,7 +336,7 @@ describe('The masters of doctor', () => {
     } finally {
       await rm(folder, { recursive: true });
     }
-  }, 60_000);
+  });
 
   it.each<[string, string[]]>([
     ['none', ['doctor']],
@@ -362,21 +350,17 @@ describe('The masters of doctor', () => {
     ['no such command', [`redis://u:${encoded}@host`]],
     ['no command', []],
     ['a time limit that is none', ['doctor', '--master', 'redis://127.0.0.1:1', '--timeout', 'soon']],
-  ])(
-    '%s: is rejected as misuse, and the error shows no credentials',
-    async (_, args) => {
-      const ended = await cli(args);
-      expect(ended).toMatchObject({ status: 2, stdout: '' });
-      expect(ended.stderr).toMatch(/^error: |^Usage: /);
-      expectSilenceAbout(PASSWORD, ended);
-    },
-    60_000,
-  );
+  ])('%s: is rejected as misuse, and the error shows no credentials', async (_, args) => {
+    const ended = await cli(args);
+    expect(ended).toMatchObject({ status: 2, stdout: '' });
+    expect(ended.stderr).toMatch(/^error: |^Usage: /);
+    expectSilenceAbout(PASSWORD, ended);
+  });
 
   it('have to follow --master, and the error says so', async () => {
     const { stderr } = await cli(['doctor', 'redis://127.0.0.1:1', 'redis://127.0.0.1:2']);
     expect(stderr).toContain('Give each master as --master <url>.');
-  }, 60_000);
+  });
 
   it('are explained by --help for each command', async () => {
     const all = await cli(['--help']);
@@ -387,5 +371,5 @@ describe('The masters of doctor', () => {
       expect([status, stdout.split('\n')[0]]).toEqual([0, expect.stringContaining(`Usage: nestjs-redlock ${name}`)]);
       expect(stdout).toContain('--master <url>');
     }
-  }, 60_000);
+  });
 });

@@ -1,76 +1,70 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { cli, cliProcess, on, startCli } from '../support/cli.js';
 import { command } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
 import { leftovers } from '../support/leftovers.js';
-import { startMasters } from '../support/masters.js';
 import { Contender } from '../support/redlocks.js';
+import { commandLineOn } from './support/command-line.js';
+import { sharedMasters } from './support/shared-masters.js';
 
-/** The servers run on busy machines. */
-const PATIENTLY = ['--timeout', '20s'];
+jest.setTimeout(90_000);
 
 interface Listing {
   readonly locks: readonly { readonly resource: string; readonly state: string; readonly heldOn: readonly string[] }[];
   readonly unasked: readonly unknown[];
 }
 
-async function listed(urls: readonly string[], ...args: string[]): Promise<Listing> {
-  return JSON.parse((await cli(['list', ...args, ...on(urls), ...PATIENTLY, '--json'])).stdout) as Listing;
-}
-
-async function release(urls: readonly string[], resource: string, args: readonly string[]) {
-  return cli(['release', resource, ...args, ...on(urls), ...PATIENTLY]);
-}
+/** The servers run on busy machines. */
+const PATIENTLY = ['--timeout', '20s'];
+const masters = sharedMasters(3);
+const { run, json } = commandLineOn(() => masters.urls);
+/** Those of the tests for which one master is enough. */
+const first = () => masters.urls.slice(0, 1);
+const alone = commandLineOn(first);
 
 describe('inspect', () => {
   it('shows what each master reports about a lock, and leaves nothing behind', async () => {
-    await using masters = await startMasters(3);
     await using contender = await Contender.on(masters.urls);
     const lock = await contender.acquire('order:1', '30s');
-    const held = await cli(['inspect', 'order:1', ...on(masters.urls), ...PATIENTLY]);
+    const held = await run('inspect', 'order:1');
     expect(held).toMatchObject({ status: 0, stderr: '' });
     expect(held.stdout).toMatch(/"order:1" is held, for \d.* unless it is extended \(held on 3 of 3 masters/);
     expect(held.stdout.match(/held, \d+\.\d s left/g)).toHaveLength(3);
-    const json = await cli(['inspect', 'order:1', ...on(masters.urls), ...PATIENTLY, '--json']);
-    expect(JSON.parse(json.stdout)).toMatchObject({ resource: 'order:1', state: 'held' });
+    expect(await json('inspect', 'order:1')).toMatchObject({ resource: 'order:1', state: 'held' });
 
     await lock.release();
-    const free = await cli(['inspect', 'order:1', ...on(masters.urls), ...PATIENTLY]);
+    const free = await run('inspect', 'order:1');
     expect(free).toMatchObject({ status: 0, stdout: expect.stringContaining('"order:1" is free') });
     for (const { port } of masters.servers) expect(await leftovers(port)).toEqual([]);
-    const asJson = await cli(['inspect', 'order:1', ...on(masters.urls), ...PATIENTLY, '--json']);
-    const { state, masters: replies } = JSON.parse(asJson.stdout) as { state: string; masters: object[] };
+    const { state, masters: replies } = await json<{ state: string; masters: object[] }>('inspect', 'order:1');
     expect([state, replies]).toEqual([
       'free',
       masters.servers.map(({ port }) => ({ master: `127.0.0.1:${port}`, answer: { kind: 'free' } })),
     ]);
-  }, 60_000);
+  });
 
   it('hints at the prefix when it is given the name of a key', async () => {
-    await using masters = await startMasters(1);
-    const { status, stderr } = await cli(['inspect', 'lock:order:1', ...on(masters.urls), ...PATIENTLY]);
+    const { status, stderr } = await alone.run('inspect', 'lock:order:1');
     expect(status).toBe(0);
     expect(stderr).toBe(
       'note: "lock:" is the prefix of the keys; the lock with the key "lock:order:1" is named "order:1"\n',
     );
-  }, 60_000);
+  });
 
   it('reports an unknown state when a majority is dead, and does not ask a replica', async () => {
-    await using masters = await startMasters(3);
     const [a, b, c] = masters.servers;
     await a!.kill();
     await command(b!.port, 'REPLICAOF', '127.0.0.1', c!.port);
-    const { status, stdout } = await cli(['inspect', 'x', ...on(masters.urls), '--timeout', '2s']);
+    const { status, stdout } = await run('inspect', 'x', '--timeout', '2s');
     expect(status).toBe(1);
     expect(stdout).toContain('"x" is unknown');
     expect(stdout).toMatch(/ECONNREFUSED/);
     expect(stdout).toMatch(/it is a replica/);
-  }, 60_000);
+  });
 });
 
 describe('list', () => {
   it('finds locks by name, pages through all of them, and hides internal keys', async () => {
-    await using masters = await startMasters(3);
     await using contender = await Contender.on(masters.urls);
     const lock = await contender.acquire('order:1', '30s');
     for (const { port } of masters.servers) {
@@ -83,7 +77,7 @@ describe('list', () => {
     await command(masters.servers[0]!.port, 'SET', 'lock:left', 't', 'PX', 60_000);
     await command(masters.servers[0]!.port, 'SET', 'lock:\x1b[31mred\n', 't', 'PX', 60_000);
 
-    const { locks, unasked } = await listed(masters.urls);
+    const { locks, unasked } = await json<Listing>('list');
     expect(unasked).toEqual([]);
     expect(locks.map(({ resource, state, heldOn }) => [resource, state, heldOn.length])).toEqual([
       ['\x1b[31mred\n', 'free', 1],
@@ -93,33 +87,31 @@ describe('list', () => {
       ['order:1', 'held', 3],
       ['order:2', 'held', 3],
     ]);
-    const none = await cli(['list', 'nosuch', ...on(masters.urls), ...PATIENTLY]);
+    const none = await run('list', 'nosuch');
     expect(none.stdout).toBe('0 locks with the prefix "lock:" (--prefix names another)\n');
-    const orders = await listed(masters.urls, 'order:*');
+    const orders = await json<Listing>('list', 'order:*');
     expect(orders.locks.map(({ resource }) => resource)).toEqual(['order:1', 'order:2']);
-    const text = await cli(['list', ...on(masters.urls), ...PATIENTLY]);
+    const text = await run('list');
     expect(text.stdout).toMatch(/"left" +│ leftover +│ - +│ 1 of 3/);
     expect(text.stdout).toContain('6 locks');
     // The output escapes control characters in names.
     expect(text.stdout).not.toContain('\x1b');
     await lock.release();
-  }, 60_000);
+  });
 
   it('keeps services with different prefixes apart', async () => {
-    await using masters = await startMasters(1);
-    await using plain = await Contender.on(masters.urls, { keyPrefix: 'app:' });
-    await using nested = await Contender.on(masters.urls, { keyPrefix: 'app:jobs:' });
+    await using plain = await Contender.on(first(), { keyPrefix: 'app:' });
+    await using nested = await Contender.on(first(), { keyPrefix: 'app:jobs:' });
     await plain.acquire('a', '30s');
     await nested.acquire('b', '30s');
     const names = async (prefix: string) =>
-      (await listed(masters.urls, '--prefix', prefix)).locks.map((l) => l.resource);
+      (await alone.json<Listing>('list', '--prefix', prefix)).locks.map((l) => l.resource);
     expect([await names('app:'), await names('app:jobs:'), await names('lock:')]).toEqual([['a'], ['b'], []]);
     // Glob characters in a prefix are literal.
     expect(await names('a*:')).toEqual([]);
-  }, 60_000);
+  });
 
   it('names the masters that it could not reach', async () => {
-    await using masters = await startMasters(3);
     await masters.servers[0]!.kill();
     await command(masters.servers[1]!.port, 'ACL', 'SETUSER', 'default', '-scan');
     await command(masters.servers[2]!.port, 'REPLICAOF', '127.0.0.1', masters.servers[1]!.port);
@@ -128,12 +120,11 @@ describe('list', () => {
     expect(ended.stderr).toMatch(/was not asked: .*ECONNREFUSED/);
     expect(ended.stderr).toMatch(/was not asked: .*scan/);
     expect(ended.stderr).toMatch(/was not asked: it is a replica/);
-  }, 60_000);
+  });
 });
 
 describe('release', () => {
   it('frees a lock that its holder extends, but only after the holder has noticed the loss', async () => {
-    await using masters = await startMasters(3);
     await using contender = await Contender.on(masters.urls, { masterTimeout: 1_000 });
     await using next = await Contender.on(masters.urls, { masterTimeout: 1_000 });
     const lock = await contender.acquire('order:1', 6_000, { extend: true });
@@ -143,7 +134,7 @@ describe('release', () => {
       () => (lostFirst = lock.loss !== undefined),
       () => undefined,
     );
-    const { status, stdout } = await release(masters.urls, 'order:1', ['--yes']);
+    const { status, stdout } = await run('release', 'order:1', '--yes');
     expect(status).toBe(0);
     const [audit = ''] = stdout.split('\n').filter((line) => line.startsWith('audit: '));
     expect(audit).toMatch(
@@ -157,15 +148,14 @@ describe('release', () => {
     const second = await waiting;
     expect(lostFirst).toBe(true);
     await second.release();
-  }, 90_000);
+  });
 
   it('frees the lock of a dead holder at once for the next waiter', async () => {
-    await using masters = await startMasters(3);
     await using gone = await Contender.on(masters.urls, { maxTtl: '1h' });
     await gone.acquire('job', '1h');
     await using next = await Contender.on(masters.urls, { masterTimeout: 1_000 });
     const waiting = next.acquire('job', '30s', { wait: '60s' });
-    const { status, stdout } = await release(masters.urls, 'job', ['--yes', '--at-once', '--json']);
+    const { status, stdout } = await run('release', 'job', '--yes', '--at-once', '--json');
     expect(status).toBe(0);
     const taken = masters.servers.map(({ port }) => `127.0.0.1:${port}`);
     expect(JSON.parse(stdout)).toMatchObject({
@@ -176,79 +166,69 @@ describe('release', () => {
       unreached: [],
     });
     await (await waiting).release();
-  }, 90_000);
+  });
 
   it('says that a living holder takes a lock back that was freed at once', async () => {
-    await using masters = await startMasters(3);
     await using contender = await Contender.on(masters.urls, { masterTimeout: 1_000 });
     const lock = await contender.acquire('job', '30s');
-    const { status, stdout } = await release(masters.urls, 'job', ['--yes', '--at-once']);
+    const { status, stdout } = await run('release', 'job', '--yes', '--at-once');
     expect(status).toBe(0);
     expect(stdout).toMatch(/^"job" is free now$/m);
     expect(stdout).toContain('a holder that is alive takes it back with its next extension');
     await expect(lock.extend()).resolves.toBeUndefined();
-    const { stdout: inspected } = await cli(['inspect', 'job', ...on(masters.urls), ...PATIENTLY, '--json']);
-    expect(JSON.parse(inspected)).toMatchObject({ state: 'held' });
-    const { stdout: revoked } = await release(masters.urls, 'job', ['--yes']);
+    expect(await json('inspect', 'job')).toMatchObject({ state: 'held' });
+    const { stdout: revoked } = await run('release', 'job', '--yes');
     expect(revoked).not.toContain('takes it back');
     await expect(lock.extend()).rejects.toMatchObject({ code: 'LOCK_LOST' });
-  }, 90_000);
+  });
 
   it.each([
     ['no', 'n\n', 1, cli],
     ['nothing', '', 1, cli],
     ['yes', 'yes\n', 0, cli],
     ['y, in a process of its own', 'Y\n', 0, (args: string[], input: string) => cliProcess(args, { input })],
-  ] as const)(
-    'asks for confirmation, and gets the answer: %s',
-    async (_, input, expected, run) => {
-      await using masters = await startMasters(1);
-      await using contender = await Contender.on(masters.urls);
-      await contender.acquire('order:1', '30s');
-      const before = await command(masters.servers[0]!.port, 'GET', 'lock:order:1');
-      const { status, stdout, stderr } = await run(['release', 'order:1', ...on(masters.urls), ...PATIENTLY], input);
-      expect(status).toBe(expected);
-      expect(stderr).toContain('a process that may be working');
-      expect(stderr).toContain('fencing token');
-      expect(stderr).toContain('Release it? Type yes or y: ');
-      expect(stdout.includes('audit: ')).toBe(expected === 0);
-      const after = await command(masters.servers[0]!.port, 'GET', 'lock:order:1');
-      expect(after === before).toBe(expected === 1);
-      // The output does not show the token, which is a secret.
-      expect(stdout + stderr).not.toContain(String(before));
-    },
-    60_000,
-  );
+  ] as const)('asks for confirmation, and gets the answer: %s', async (_, input, expected, answer) => {
+    await using contender = await Contender.on(first());
+    await contender.acquire('order:1', '30s');
+    const before = await command(masters.servers[0]!.port, 'GET', 'lock:order:1');
+    const { status, stdout, stderr } = await answer(['release', 'order:1', ...on(first()), ...PATIENTLY], input);
+    expect(status).toBe(expected);
+    expect(stderr).toContain('a process that may be working');
+    expect(stderr).toContain('fencing token');
+    expect(stderr).toContain('Release it? Type yes or y: ');
+    expect(stdout.includes('audit: ')).toBe(expected === 0);
+    const after = await command(masters.servers[0]!.port, 'GET', 'lock:order:1');
+    expect(after === before).toBe(expected === 1);
+    // The output does not show the token, which is a secret.
+    expect(stdout + stderr).not.toContain(String(before));
+  });
 
   it('releases only the lock that it has shown, and not one taken while it asked for confirmation', async () => {
-    await using masters = await startMasters(1);
-    const [{ port }] = masters.servers as [(typeof masters.servers)[0]];
+    const { port } = masters.servers[0]!;
     for (const args of [[], ['--at-once']]) {
       await command(port, 'SET', 'lock:x', 'first', 'PX', 60_000);
-      const running = startCli(['release', 'x', ...args, ...on(masters.urls), ...PATIENTLY]);
+      const running = startCli(['release', 'x', ...args, ...on(first()), ...PATIENTLY]);
       await running.asked;
       await command(port, 'SET', 'lock:x', 'second', 'PX', 60_000);
       running.type('yes\n');
       expect((await running.ended).status).toBe(0);
       expect(await command(port, 'GET', 'lock:x')).toBe('second');
     }
-  }, 60_000);
+  });
 
   it('fails and reports it while a majority keeps the lock', async () => {
-    await using masters = await startMasters(3);
     const [a, b, c] = masters.servers;
     for (const { port } of masters.servers) await command(port, 'SET', 'lock:x', 'token', 'PX', 60_000);
     await a!.kill();
     await b!.kill();
-    const ended = await cli(['release', 'x', '--yes', ...on(masters.urls), '--timeout', '2s']);
+    const ended = await run('release', 'x', '--yes', '--timeout', '2s');
     expect(ended.status).toBe(1);
     expect(ended.stderr).toContain('too few masters gave it up');
     expect(ended.stdout).toMatch(/failed to release "x" .* on 1 of 3 masters \(127\.0\.0\.1:\d+\), not on /);
     expect(ended.stdout).toContain(`(127.0.0.1:${c!.port})`);
-  }, 60_000);
+  });
 
   it('counts the masters that released the lock in an earlier attempt', async () => {
-    await using masters = await startMasters(3);
     const [a, b, c] = masters.servers;
     for (const { port } of [a!, c!]) await command(port, 'SET', 'lock:x', 'token', 'PX', 60_000);
     const args = ['release', 'x', '--yes', '--timeout', '2s'];
@@ -258,24 +238,24 @@ describe('release', () => {
     expect(ended.status).toBe(0);
     expect(ended.stdout).toMatch(/released already/);
     expect(ended.stdout).toMatch(/ released "x" .* on 1 of 3 masters \(127\.0\.0\.1:\d+\), not on /);
-  }, 60_000);
+  });
 
   it('ends with 1 if nothing is held, and with 0 for a lock that was released already', async () => {
-    await using masters = await startMasters(1);
-    expect(await release(masters.urls, 'x', [])).toMatchObject({
+    const release = (...args: readonly string[]) => alone.run('release', 'x', ...args);
+    expect(await release()).toMatchObject({
       ...{ status: 1, stdout: '"x" is not held, so nothing was released\n' },
     });
-    expect((await release(masters.urls, 'lock:x', [])).stdout).toContain('is named "x"');
+    expect((await alone.run('release', 'lock:x')).stdout).toContain('is named "x"');
     await command(masters.servers[0]!.port, 'SET', 'lock:x', 'token', 'PX', 60_000);
-    expect((await release(masters.urls, 'x', ['--yes'])).status).toBe(0);
-    expect(await release(masters.urls, 'x', [])).toMatchObject({
+    expect((await release('--yes')).status).toBe(0);
+    expect(await release()).toMatchObject({
       ...{ status: 0, stdout: expect.stringContaining('"x" was released already') },
     });
-    expect((await release(masters.urls, 'x', ['--yes', '--at-once'])).status).toBe(0);
+    expect((await release('--yes', '--at-once')).status).toBe(0);
     expect(await leftovers(masters.servers[0]!.port)).toEqual([]);
     // A lock without expiry, which never ends by itself.
     await command(masters.servers[0]!.port, 'SET', 'lock:x', 'token');
-    expect((await release(masters.urls, 'x', ['--yes'])).status).toBe(0);
+    expect((await release('--yes')).status).toBe(0);
     expect(await leftovers(masters.servers[0]!.port)).toEqual([]);
-  }, 60_000);
+  });
 });

@@ -1,10 +1,12 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { RedisServer } from '../../scripts/redis-servers.mjs';
 import { cli, cliProcess, type Ended, on, startCli } from '../support/cli.js';
 import { command } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
-import { startMasters } from '../support/masters.js';
 import { Contender } from '../support/redlocks.js';
+import { sharedMasters } from './support/shared-masters.js';
+
+jest.setTimeout(90_000);
 
 /** The servers run on busy machines. */
 const PATIENTLY = ['--timeout', '20s'];
@@ -12,6 +14,8 @@ const MARKER = 'lock:\0incarnation';
 /** Longer than any test here. A master that votes earlier was trusted. */
 const MAX_TTL = 600_000;
 const GUARDED = { ttl: 4_000, maxTtl: MAX_TTL, masterTimeout: 1_000, restartGuard: true };
+
+const masters = sharedMasters(3);
 
 function trust(urls: readonly string[], master: string, args: readonly string[], input = ''): Promise<Ended> {
   return cli(['trust', master, ...on(urls), ...PATIENTLY, ...args], input);
@@ -36,16 +40,14 @@ function states(contender: Contender): string[] {
 
 /** Starts a process whose one master stays in quarantine for ten minutes, unless an operator ends the quarantine. */
 async function withWaiting(action: (server: RedisServer, contender: Contender) => Promise<void>): Promise<void> {
-  await using masters = await startMasters(1);
-  await using contender = await Contender.on(masters.urls, GUARDED);
   const [server] = masters.servers;
+  await using contender = await Contender.on([server!.url], GUARDED);
   await hasMarker(server!.port);
   await action(server!, contender);
 }
 
 describe('trust', () => {
   it('lets two of three restarted masters vote at once, so that locks can be taken, and prints an audit line', async () => {
-    await using masters = await startMasters(3);
     await using contender = await Contender.on(masters.urls, GUARDED);
     await eventually(() => states(contender).every((state) => state === 'voting'));
     const [a, b] = masters.servers;
@@ -73,10 +75,9 @@ describe('trust', () => {
     expect(after).toMatchObject({ run, replid, nonce, known, by: expect.stringMatching(/@/) });
     expect(after.why).toBe(`trusted by ${after.by}`);
     expect(Number(after.from)).toBeLessThan(Number(before.from));
-  }, 90_000);
+  });
 
   it('writes a new marker for unknown data, with the largest ttl that the other masters know', async () => {
-    await using masters = await startMasters(3);
     const first = await Contender.on(masters.urls, GUARDED);
     await eventually(() => states(first).every((state) => state === 'voting'));
     const [a, b] = masters.servers;
@@ -96,32 +97,28 @@ describe('trust', () => {
     await using contender = await Contender.on(masters.urls, GUARDED);
     expect(states(contender)[0]).toBe('voting');
     await (await contender.acquire('order:1')).release();
-  }, 90_000);
+  });
 
   it.each([
     ['no', 'n\n', 1],
     ['nothing', '', 1],
     ['yes', 'yes\n', 0],
-  ])(
-    'warns and asks for confirmation, and gets the answer: %s',
-    async (_, input, expected) => {
-      await withWaiting(async (server, contender) => {
-        const { status, stdout, stderr } = await trust([server.url], nameOf(server), [], input);
-        expect(status).toBe(expected);
-        expect(stdout).toMatch(/waits +│ (?:9|10)\.\d min/);
-        expect(stdout).toContain(`test:${process.pid}`);
-        expect(stderr).toContain('two holders at the same time');
-        expect(stderr).toContain('fencing token');
-        expect(stderr).toContain('Trust it? Type yes: ');
-        expect(stdout.includes('audit: ')).toBe(expected === 0);
-        const { from } = await fieldsOf(server.port);
-        expect(Number(from) < Date.now() + MAX_TTL / 2).toBe(expected === 0);
-        if (expected === 0) await eventually(() => states(contender)[0] === 'voting');
-        else expect(states(contender)[0]).not.toBe('voting');
-      });
-    },
-    60_000,
-  );
+  ])('warns and asks for confirmation, and gets the answer: %s', async (_, input, expected) => {
+    await withWaiting(async (server, contender) => {
+      const { status, stdout, stderr } = await trust([server.url], nameOf(server), [], input);
+      expect(status).toBe(expected);
+      expect(stdout).toMatch(/waits +│ (?:9|10)\.\d min/);
+      expect(stdout).toContain(`test:${process.pid}`);
+      expect(stderr).toContain('two holders at the same time');
+      expect(stderr).toContain('fencing token');
+      expect(stderr).toContain('Trust it? Type yes: ');
+      expect(stdout.includes('audit: ')).toBe(expected === 0);
+      const { from } = await fieldsOf(server.port);
+      expect(Number(from) < Date.now() + MAX_TTL / 2).toBe(expected === 0);
+      if (expected === 0) await eventually(() => states(contender)[0] === 'voting');
+      else expect(states(contender)[0]).not.toBe('voting');
+    });
+  });
 
   it('accepts ttls announced while it asks for confirmation, but refuses data that changed meanwhile', async () => {
     await withWaiting(async (server) => {
@@ -148,33 +145,33 @@ describe('trust', () => {
       expect(stderr).toContain('objected to an early end');
       expect((await fieldsOf(server.port)).known).toBe('700000');
     });
-  }, 60_000);
+  });
 
   it('has nothing to do for a master that votes', async () => {
-    await using masters = await startMasters(1);
+    const { port, url } = masters.servers[0]!;
     const options = { ...GUARDED, ttl: 1_000, maxTtl: 1_000, masterTimeout: 250 };
-    await using contender = await Contender.on(masters.urls, options);
+    await using contender = await Contender.on([url], options);
     await eventually(() => states(contender)[0] === 'voting');
-    const before = await fieldsOf(masters.servers[0]!.port);
-    const ended = await trust(masters.urls, nameOf(masters.servers[0]!), ['--yes']);
+    const before = await fieldsOf(port);
+    const ended = await trust([url], nameOf({ port }), ['--yes']);
     expect(ended).toMatchObject({ status: 0, stderr: '', stdout: expect.stringContaining('nothing to do') });
     expect(ended.stdout).not.toContain('audit');
-    expect((await fieldsOf(masters.servers[0]!.port)).by).toBe(before.by);
-  }, 60_000);
+    expect((await fieldsOf(port)).by).toBe(before.by);
+  });
 
   it('refuses a replica, a cluster node and a server that is down, and writes nothing', async () => {
-    await using masters = await startMasters(2);
     const [a, b] = masters.servers;
+    const urls = [a!.url, b!.url];
     const node = await RedisServer.start({ args: ['--cluster-enabled', 'yes'] });
     try {
       await command(b!.port, 'REPLICAOF', '127.0.0.1', a!.port);
-      const replica = await trust(masters.urls, nameOf(b!), ['--yes']);
+      const replica = await trust(urls, nameOf(b!), ['--yes']);
       expect(replica).toMatchObject({ status: 1, stdout: '', stderr: expect.stringContaining('it is a replica') });
-      const member = await trust([...masters.urls, node.url], nameOf(node), ['--yes']);
+      const member = await trust([...urls, node.url], nameOf(node), ['--yes']);
       expect(member).toMatchObject({ status: 1, stderr: expect.stringContaining('it is a node of a cluster') });
       expect(await command(a!.port, 'DBSIZE')).toBe(0);
       await node.kill();
-      const down = await trust([...masters.urls, node.url], nameOf(node), ['--yes', '--json']);
+      const down = await trust([...urls, node.url], nameOf(node), ['--yes', '--json']);
       expect(down.status).toBe(1);
       expect(JSON.parse(down.stdout)).toMatchObject({
         trusted: false,
@@ -183,7 +180,7 @@ describe('trust', () => {
     } finally {
       await node.stop();
     }
-  }, 60_000);
+  });
 
   it('rejects an address that is not one of the masters as misuse, and shows no password', async () => {
     for (const master of ['127.0.0.1:2', 'redis://app:secret@127.0.0.1:2', 'app:secret@nowhere']) {
@@ -195,5 +192,5 @@ describe('trust', () => {
       });
       expect(ended.stderr).not.toContain('secret');
     }
-  }, 60_000);
+  });
 });

@@ -1,23 +1,20 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Redis } from 'ioredis';
 import { LockLostError, LockNotAcquiredError, QuorumUnavailableError } from '../../lib/core/errors.js';
+import { command } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
 import { leftovers, leftoversOn } from '../support/leftovers.js';
-import { startMasters, type Masters } from '../support/masters.js';
+import { startMasters } from '../support/masters.js';
 import { Contender } from '../support/redlocks.js';
+import { sharedMasters, type SharedMasters } from './support/shared-masters.js';
 
 describe('With five masters', () => {
-  let masters: Masters;
+  const masters = sharedMasters(5);
   let contender: Contender;
 
   beforeEach(async () => {
-    masters = await startMasters(5);
     contender = await Contender.on(masters.urls);
   });
-  afterEach(async () => {
-    await contender.close();
-    await masters.stop();
-  });
+  afterEach(() => contender.close());
 
   it('a hung and a dead master cost only the first timeouts', async () => {
     const [hung, dead] = masters.servers;
@@ -185,18 +182,9 @@ function median(numbers: readonly number[]): number {
 }
 
 /** The limit is far below the ttl, so the keys cannot have expired. */
-async function expectNoKeys(masters: Masters): Promise<void> {
+async function expectNoKeys(masters: SharedMasters): Promise<void> {
   const ports = masters.servers.map(({ port }) => port);
   await eventually(async () => (await leftoversOn(ports)) === 0, 9_000);
-}
-
-async function command(port: number, name: string, ...args: string[]): Promise<unknown> {
-  const client = new Redis(port, '127.0.0.1', { maxRetriesPerRequest: 0, retryStrategy: () => null });
-  try {
-    return await client.call(name, ...args);
-  } finally {
-    client.disconnect();
-  }
 }
 
 function report(text: string): void {

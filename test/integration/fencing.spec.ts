@@ -7,10 +7,11 @@ import { resolveSettings } from '../../lib/core/settings/settings.js';
 import type { RedisMaster } from '../../lib/redis/redis-master.js';
 import { acquiring, ask, drawing } from '../support/ask.js';
 import { eventually } from '../support/eventually.js';
-import { type Masters, startMasters } from '../support/masters.js';
+import { startMasters } from '../support/masters.js';
 import { Contender } from '../support/redlocks.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { shareOf } from '../support/share.js';
+import { sharedMasters, type SharedMasters } from './support/shared-masters.js';
 
 /** Draws a token. On a busy machine the process can stand still for longer than a short ttl, and begins anew. */
 async function drawBy(contender: Contender): Promise<number> {
@@ -23,8 +24,9 @@ async function drawBy(contender: Contender): Promise<number> {
 }
 
 describe('A fencing token, on real servers', () => {
+  const masters = sharedMasters(3);
+
   it('grows while each master in turn loses its data, until no master is left that remembers', async () => {
-    await using masters = await startMasters(3);
     // Long enough for a lock, and short enough for three quarantines.
     await using contender = await Contender.on(masters.urls, { ttl: 200, maxTtl: 200, restartGuard: true });
     const draw = (): Promise<number> => drawBy(contender);
@@ -42,7 +44,6 @@ describe('A fencing token, on real servers', () => {
   }, 30_000);
 
   it('grows although all masters lose their data at once', async () => {
-    await using masters = await startMasters(3);
     await using contender = await Contender.on(masters.urls, { ttl: 200, maxTtl: 200, restartGuard: true });
     let last = 0;
     // More draws than a waiting acquisition makes attempts, so that the attempts alone could not make up for the lost
@@ -55,7 +56,6 @@ describe('A fencing token, on real servers', () => {
   }, 30_000);
 
   it('is drawn only on request: locks leave no counters and draw nothing', async () => {
-    await using masters = await startMasters(3);
     await using contender = await Contender.on(masters.urls, { restartGuard: false });
     for (let i = 0; i < 100; i++) {
       await using lock = await contender.acquire(['a', `b${i}`], '10s');
@@ -74,7 +74,6 @@ describe('A fencing token, on real servers', () => {
   }, 20_000);
 
   it('is larger than the token of a holder in between, after an extension has set the key again', async () => {
-    await using masters = await startMasters(3);
     await using contender = await Contender.on(masters.urls, { restartGuard: false });
     await using between = await Contender.on(masters.urls, { restartGuard: false });
     await using lock = await contender.acquire('a', '10s');
@@ -88,7 +87,6 @@ describe('A fencing token, on real servers', () => {
   }, 20_000);
 
   it('stays the same when an extension heals a master that lost the key, and blocks no later lock', async () => {
-    await using masters = await startMasters(3);
     await using contender = await Contender.on(masters.urls, { restartGuard: false });
     const lock = await contender.acquire('a', '10s');
     const token = await lock.fencingToken();
@@ -103,7 +101,6 @@ describe('A fencing token, on real servers', () => {
   }, 20_000);
 
   it('is unique for each of thousands of locks that four services take at once, and grows with them', async () => {
-    await using masters = await startMasters(3);
     const options = { restartGuard: false, masterTimeout: '2s', ttl: '30s', wait: '60s' } as const;
     const contenders = await Promise.all([1, 2, 3, 4].map(() => Contender.on(masters.urls, options)));
     const taken = new Map<string, number[]>();
@@ -123,7 +120,6 @@ describe('A fencing token, on real servers', () => {
   }, 120_000);
 
   it('is larger than every counter of several keys, and becomes the lower bound for each of them', async () => {
-    await using masters = await startMasters(3);
     await using contender = await Contender.on(masters.urls, { restartGuard: false });
     const far = Date.now() * 1_000 + 3_600_000_000;
     for (const [index, ahead] of [7, 3, 5].entries()) await setCounter(masters, index, 'b', far + ahead);
@@ -156,7 +152,6 @@ describe('A fencing token, on real servers', () => {
 
   // Protocol 9.3
   it('is not drawn from a master whose identity is still being checked: its floor would be outdated', async () => {
-    await using masters = await startMasters(1);
     await using proxy = await TcpProxy.to(masters.servers[0]!.port);
     await using contender = await Contender.on([proxy.url], { ttl: 200, maxTtl: 200, restartGuard: true });
     const [master] = contender.masters;
@@ -179,33 +174,33 @@ describe('A fencing token, on real servers', () => {
   }
 });
 
-async function counterOn(masters: Masters, index: number, resource: string): Promise<number> {
+async function counterOn(masters: SharedMasters, index: number, resource: string): Promise<number> {
   const { hash, field } = countersIn(resource);
   return Number(await command(masters, index, (client) => client.hget(hash, field)));
 }
 
-function countersOn(masters: Masters, index: number): Promise<Record<string, string>> {
+function countersOn(masters: SharedMasters, index: number): Promise<Record<string, string>> {
   return command(masters, index, (client) => client.hgetall(countersIn('').hash));
 }
 
 /** Names of all commands that a master has run, inside or outside scripts. */
-async function commandsOn(masters: Masters, index: number): Promise<string[]> {
+async function commandsOn(masters: SharedMasters, index: number): Promise<string[]> {
   const stats = await command(masters, index, (client) => client.info('commandstats'));
   return [...stats.matchAll(/^cmdstat_([^:]+):/gm)].map(([, name]) => name!);
 }
 
-async function scriptsOn(masters: Masters, index: number): Promise<number> {
+async function scriptsOn(masters: SharedMasters, index: number): Promise<number> {
   const stats = await command(masters, index, (client) => client.info('commandstats'));
   return Number(/^cmdstat_evalsha:calls=(\d+)/m.exec(stats)?.[1] ?? 0);
 }
 
 /** Returns on how many masters the key exists. */
-async function existing(masters: Masters, key: string): Promise<number> {
+async function existing(masters: SharedMasters, key: string): Promise<number> {
   const found = masters.servers.map((_, index) => command(masters, index, (client) => client.exists(key)));
   return (await Promise.all(found)).reduce((sum, one) => sum + one, 0);
 }
 
-async function setCounter(masters: Masters, index: number, resource: string, value: number): Promise<void> {
+async function setCounter(masters: SharedMasters, index: number, resource: string, value: number): Promise<void> {
   const { hash, field } = countersIn(resource);
   await command(masters, index, (client) => client.hset(hash, field, value));
 }
@@ -216,7 +211,7 @@ function countersIn(resource: string) {
   return { hash: new Keyspace(settings.keyPrefix).counters, field: String(counter) };
 }
 
-async function command<T>({ servers }: Masters, index: number, run: (client: Redis) => Promise<T>): Promise<T> {
+async function command<T>({ servers }: SharedMasters, index: number, run: (client: Redis) => Promise<T>): Promise<T> {
   const client = new Redis(servers[index]!.port, '127.0.0.1', { maxRetriesPerRequest: 0, retryStrategy: () => null });
   try {
     return await run(client);

@@ -2,8 +2,8 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { type Lock, LockService, QuorumUnavailableError, RedlockModule, WithLock } from 'nestjs-redlock';
 import { boot, closeAll } from '../e2e/support/applications.js';
-import { startMasters } from '../support/masters.js';
 import { eventually } from '../support/eventually.js';
+import { sharedMasters } from './support/shared-masters.js';
 
 const TTL = 300;
 const OPTIONS = { ttl: TTL, wait: '30s' } as const;
@@ -62,8 +62,9 @@ async function application(urls: readonly string[]): Promise<{ locks: LockServic
 }
 
 describe.each([1, 3])('On %i real masters', (count) => {
+  const masters = sharedMasters(count);
+
   it.each(WAYS)('no work by %s begins under a lock that ended while work of the same turn blocked', async (_, work) => {
-    await using masters = await startMasters(count);
     const { locks, methods } = await application(masters.urls);
     await Promise.allSettled(['a', 'b', 'c'].map((name) => work(locks, methods, name)));
     expect(noted).toHaveLength(3);
@@ -73,7 +74,6 @@ describe.each([1, 3])('On %i real masters', (count) => {
   it.each(WAYS)(
     'no work by %s begins under a lock that was passed on by a caller that then blocked',
     async (_, work) => {
-      await using masters = await startMasters(count);
       const { locks, methods } = await application(masters.urls);
       const before = await locks.acquire('a', OPTIONS);
       const calls = [work(locks, methods, 'a'), work(locks, methods, 'a')];
@@ -88,7 +88,6 @@ describe.each([1, 3])('On %i real masters', (count) => {
   );
 
   it('a call that does not wait fails, nothing runs, and nothing is left on the masters', async () => {
-    await using masters = await startMasters(count);
     const { locks } = await application(masters.urls);
     const options = { ttl: TTL, wait: 0 };
     const [first, second] = await Promise.allSettled(['a', 'b'].map((name) => locks.withLock(name, options, begin)));

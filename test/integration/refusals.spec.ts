@@ -11,6 +11,7 @@ import { acquiring, ask, extending, inspecting, releasing } from '../support/ask
 import { eventually } from '../support/eventually.js';
 import { contextOf } from '../support/context.js';
 import { Contender } from '../support/redlocks.js';
+import { sharedMasters } from './support/shared-masters.js';
 
 const PASSWORD = 'a-password-to-hide';
 const TOKEN = 'a-token-to-hide';
@@ -22,6 +23,8 @@ const versions: [string, SourceOf][] = [
   ['6', ({ port }, options = {}) => ({ host: '127.0.0.1', port, ...options })],
   ['5', ({ port }, options = {}) => new Redis5({ host: '127.0.0.1', port, lazyConnect: true, ...options })],
 ];
+
+const plain = sharedMasters(2);
 
 describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceOf) => {
   const open: { close(): unknown }[] = [];
@@ -126,7 +129,7 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
   });
 
   it('READONLY: refuses after a primary has become a replica', async () => {
-    const [server, primary] = [await serve(), await serve()];
+    const [server, primary] = plain.servers as [RedisServer, RedisServer];
     const master = await connect(server);
     await operate(server, ['REPLICAOF', '127.0.0.1', String(primary.port)]);
     for (const request of [acquiring(['k'], TOKEN), acquiring(['k', 'l'], TOKEN), extending(['k'], TOKEN)]) {
@@ -135,7 +138,7 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
   });
 
   it('NOREPLICAS: refuses while a primary lacks the replicas that it needs for writes', async () => {
-    const server = await serve();
+    const [server] = plain.servers as [RedisServer];
     const master = await connect(server);
     await operate(server, ['CONFIG', 'SET', 'min-replicas-to-write', '1']);
     for (const request of [acquiring(['k'], TOKEN), acquiring(['k', 'l'], TOKEN), acquiring(['k'], TOKEN, QUEUED)]) {
@@ -145,7 +148,7 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
   });
 
   it('does not vote as a replica', async () => {
-    const primary = await serve();
+    const [primary] = plain.servers as [RedisServer];
     const master = await connect(await serve('--replicaof', '127.0.0.1', String(primary.port)));
     expect(master.problem()).toMatchObject({ kind: 'unreachable', reason: expect.stringContaining('replica') });
     expect(await ask(master, acquiring(['k'], TOKEN))).toMatchObject({ kind: 'unreachable', sent: false });
@@ -158,7 +161,7 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
   });
 
   it('reports its program and version when it votes', async () => {
-    const master = await connect(await serve());
+    const master = await connect(plain.servers[0]!);
     const { version, fault } = master.identity();
     const program = await versionOfServer(findRedisServer() ?? 'redis-server');
     expect({ version, fault }).toEqual({ version: program.split(' ')[1], fault: undefined });
@@ -187,7 +190,7 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
 
   // Protocol 2.2
   it('WRONGTYPE: refuses a key that is not a lock', async () => {
-    const server = await serve();
+    const [server] = plain.servers as [RedisServer];
     const master = await connect(server);
     await operate(server, ['RPUSH', 'list', 'x']);
     await ask(master, acquiring(['mine'], TOKEN));
@@ -208,7 +211,7 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
   });
 
   it('reports a key without expiry as held for an unknown time', async () => {
-    const server = await serve();
+    const [server] = plain.servers as [RedisServer];
     const master = await connect(server);
     await operate(server, ['SET', 'a', 'forever'], ['SET', 'b', 'short', 'PX', '50000']);
     const endless = { kind: 'held', remaining: undefined };
@@ -265,7 +268,7 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
   });
 
   it('uses the configured database', async () => {
-    const server = await serve();
+    const [server] = plain.servers as [RedisServer];
     const master = await connect(server, { db: 3 });
     await ask(master, acquiring(['k'], TOKEN));
     const client = new Redis(server.port, '127.0.0.1', { db: 3 });

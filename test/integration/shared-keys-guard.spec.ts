@@ -3,8 +3,8 @@ import { Redis } from 'ioredis';
 import type { MasterRequest } from '../../lib/core/master.interface.js';
 import { ask, extending, picking, releasing, sharing } from '../support/ask.js';
 import { eventually } from '../support/eventually.js';
-import { type Masters, startMasters } from '../support/masters.js';
 import { Contender } from '../support/redlocks.js';
+import { sharedMasters } from './support/shared-masters.js';
 
 const TTL = 300;
 const share = sharing(['lock:k'], 'mine', { ttl: TTL });
@@ -13,8 +13,9 @@ const prolong = { ...extending(['lock:k'], 'mine', TTL), isShared: true };
 const want: MasterRequest = { op: 'want', keys: ['lock:k'], barriers: ['lock:b'], waiter: 'me', waited: 0 };
 
 describe('The restart guard', () => {
+  const masters = sharedMasters(1);
+
   it('does not send requests for shared keys and permits to a master that must not vote', async () => {
-    await using masters = await startMasters(1);
     await using contender = await Contender.on(masters.urls, { ttl: '10m', maxTtl: '10m', restartGuard: true });
     const [master] = contender.masters;
     await eventually(() => master!.identity().quarantine !== undefined);
@@ -25,13 +26,12 @@ describe('The restart guard', () => {
     await eventually(async () => (await ask(master!, prolong)).kind === 'quarantined');
     expect(await ask(master!, { ...releasing(['lock:k'], 'mine'), isShared: true })).toEqual({ kind: 'granted' });
     expect(await ask(master!, want)).toEqual({ kind: 'granted' });
-    expect(await typesOn(masters)).toEqual({ 'lock:b': 'zset' });
+    expect(await typesOn()).toEqual({ 'lock:b': 'zset' });
   }, 30_000);
 
   it.each([share, pick, prolong])(
     'lets no master without its marker grant shared keys or permits ($op)',
     async (request) => {
-      await using masters = await startMasters(1);
       await using contender = await Contender.on(masters.urls, { ttl: TTL, maxTtl: TTL, restartGuard: true });
       const [master] = contender.masters;
       await eventually(() => master!.identity().quarantine === undefined);
@@ -46,7 +46,7 @@ describe('The restart guard', () => {
     30_000,
   );
 
-  async function typesOn(masters: Masters): Promise<Record<string, string>> {
+  async function typesOn(): Promise<Record<string, string>> {
     await using client = disposable(new Redis(masters.servers[0]!.port));
     const keys = (await client.keys('*')).filter((key) => !key.includes('\0'));
     return Object.fromEntries(await Promise.all(keys.map(async (key) => [key, await client.type(key)] as const)));

@@ -1,10 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { eventually } from '../support/eventually.js';
-import { startMasters } from '../support/masters.js';
 import { Contender } from '../support/redlocks.js';
+import { sharedMasters } from './support/shared-masters.js';
 
 const SHARED = { mode: 'shared', wait: '20s', extend: true } as const;
 const EXCLUSIVE = { wait: '20s', extend: true } as const;
+
+const masters = sharedMasters(3);
 
 /** Lets several processes work under a lock, and returns the largest numbers of simultaneous holders of each kind. */
 class Crowd {
@@ -28,7 +30,6 @@ class Crowd {
 
 describe('Shared locks on servers', () => {
   it('exclude exclusive ones and are held together, by many processes', async () => {
-    await using masters = await startMasters(3);
     await using one = await Contender.on(masters.urls);
     await using two = await Contender.on(masters.urls);
     await using three = await Contender.on(masters.urls);
@@ -55,7 +56,6 @@ describe('Shared locks on servers', () => {
 
   // Protocol 11.6
   it('let an exclusive request pass that came before them', async () => {
-    await using masters = await startMasters(3);
     await using reader = await Contender.on(masters.urls);
     await using writer = await Contender.on(masters.urls);
     const first = await reader.acquire('prices', '5s', SHARED);
@@ -78,7 +78,6 @@ describe('Shared locks on servers', () => {
 
 describe('Permits on servers', () => {
   it('are held by as many as there are, by many processes', async () => {
-    await using masters = await startMasters(3);
     await using one = await Contender.on(masters.urls);
     await using two = await Contender.on(masters.urls);
     const crowd = new Crowd();

@@ -2,30 +2,22 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { type StateReadOptions, StateUncertainError } from '../../lib/core/state/lock-state.js';
 import { command } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
-import { type Masters, startMasters } from '../support/masters.js';
 import { Contender } from '../support/redlocks.js';
+import { allVote } from '../support/guarded.js';
+import { sharedMasters } from './support/shared-masters.js';
 
 const TTL = 1_000;
 // Speed does not matter here. A machine that is busy with other tests must not cause lost votes.
 const OPTIONS = { ttl: TTL, maxTtl: TTL, masterTimeout: 250, restartGuard: true };
 
-let masters: Masters;
+const masters = sharedMasters(3);
 let contender: Contender;
 
 beforeEach(async () => {
-  masters = await startMasters(3);
   contender = await Contender.on(masters.urls, OPTIONS);
-  await allVote();
+  await allVote(contender);
 });
-afterEach(async () => {
-  await contender.close();
-  await masters.stop();
-});
-
-async function allVote(): Promise<void> {
-  const states = (): string[] => contender.redlock.status().masters.map(({ state }) => state);
-  await eventually(() => states().every((state) => state === 'voting'));
-}
+afterEach(() => contender.close());
 
 /** A read or a write can fail on a busy machine, as an outage of masters. Another call may succeed. */
 async function persistently<T>(operation: () => Promise<T>): Promise<T> {
@@ -55,7 +47,7 @@ async function lose(...numbers: number[]): Promise<void> {
   await Promise.all(servers.map((server) => server.restart()));
   // The connections notice the restart, and the votes of the masters stop counting.
   await eventually(() => contender.redlock.status().masters.some(({ state }) => state !== 'voting'));
-  await allVote();
+  await allVote(contender);
 }
 
 describe('The state of a lock on three guarded masters', () => {

@@ -3,17 +3,18 @@ import { Redis } from 'ioredis';
 import { Keyspace } from '../../lib/core/keyspace.js';
 import { acquiring, ask, picking, releasing } from '../support/ask.js';
 import { eventually } from '../support/eventually.js';
-import { startMasters } from '../support/masters.js';
 import { Contender } from '../support/redlocks.js';
+import { sharedMasters } from './support/shared-masters.js';
 
 const OPTIONS = { ttl: 500, maxTtl: 500, restartGuard: true };
+
+const masters = sharedMasters(1);
 
 // Instances of two versions share their masters during a rolling deployment. A failure here is a breaking change,
 // however small it looks: see the policy in RELEASING.md.
 // Protocol 2.3
 describe('The wire format that versions of this library share on a master', () => {
   it('consists of a key, a queue, a marker and a channel with fixed names and types', async () => {
-    await using masters = await startMasters(1);
     await using redis = disposable(new Redis(masters.servers[0]!.port));
     await using contender = await Contender.on(masters.urls, OPTIONS);
     await redis.set('lock:order:1', 'f'.repeat(40), 'PX', 60_000);
@@ -41,7 +42,6 @@ describe('The wire format that versions of this library share on a master', () =
   });
 
   it('includes the counters of drawn tokens and the fields of the marker', async () => {
-    await using masters = await startMasters(1);
     await using redis = disposable(new Redis(masters.servers[0]!.port));
     await using holder = await Contender.on(masters.urls, OPTIONS);
     const lock = await holder.acquire(['order:1'], 500, { wait: 5_000 });
@@ -73,7 +73,6 @@ describe('The wire format that versions of this library share on a master', () =
   });
 
   it('includes shared keys, their waiters, their barriers and permits', async () => {
-    await using masters = await startMasters(1);
     await using redis = disposable(new Redis(masters.servers[0]!.port));
     await using contender = await Contender.on(masters.urls, { ...OPTIONS, restartGuard: false });
     const [master] = contender.masters;
@@ -101,7 +100,6 @@ describe('The wire format that versions of this library share on a master', () =
   });
 
   it('is respected when another version has written it', async () => {
-    await using masters = await startMasters(1);
     await using redis = disposable(new Redis(masters.servers[0]!.port));
     const [, run] = /run_id:(\w+)/.exec(await redis.info('server'))!;
     const from = Date.now() - 1;
