@@ -22,9 +22,9 @@ import { Cron, Interval, Timeout } from '@nestjs/schedule';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { LockInterceptor, LockService, RedlockConfigError, WithLock } from 'nestjs-redlock';
 import { memoryLockService } from 'nestjs-redlock/testing';
-import { boot, closeAll, listen, logs } from './support/applications.js';
+import { boot, closeAll, externally, listen, logs } from './support/applications.js';
 import { Locks } from './support/locks.js';
-import { ExternalContextCreator, Reflector } from '@nestjs/core';
+import { Reflector } from '@nestjs/core';
 import { ApiOperation, ApiResponse, DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import { ADAPTERS } from './support/adapters.js';
 
@@ -552,11 +552,6 @@ describe('An invalid key in a handler that another package runs', () => {
       readonly run = async (...ids: unknown[]): Promise<unknown> => Promise.resolve(ids);
     }
     const app = await boot({ imports: [locks.module()], providers: [Jobs] });
-    const jobs = app.get(Jobs);
-    const enhancers = { guards: true, interceptors: true, filters: true };
-    const run = app
-      .get(ExternalContextCreator)
-      .create(jobs, jobs.run, 'run', undefined, undefined, undefined, undefined, enhancers, type);
-    await expect(run(undefined)).rejects.toMatchObject({ name });
+    await expect(externally(app, app.get(Jobs), type)(undefined)).rejects.toMatchObject({ name });
   });
 });

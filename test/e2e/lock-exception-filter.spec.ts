@@ -6,21 +6,11 @@ import {
   type ExceptionFilter,
   Get,
   type INestApplicationContext,
-  Injectable,
   Module,
   Res,
   UseFilters,
 } from '@nestjs/common';
-import { APP_FILTER, ExternalContextCreator } from '@nestjs/core';
-import {
-  ClientProxyFactory,
-  MessagePattern,
-  type MicroserviceOptions,
-  Transport,
-  type ClientProxy,
-} from '@nestjs/microservices';
-import { WsAdapter } from '@nestjs/platform-ws';
-import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
+import { APP_FILTER } from '@nestjs/core';
 import {
   type Lock,
   LockExceptionFilter,
@@ -30,12 +20,8 @@ import {
   WithLock,
 } from 'nestjs-redlock';
 import { ManualClock } from 'nestjs-redlock/testing';
-import { once } from 'node:events';
-import type { AddressInfo, Server } from 'node:net';
-import { lastValueFrom } from 'rxjs';
-import { WebSocket } from 'ws';
 import { ADAPTERS } from './support/adapters.js';
-import { boot, closeAll, closeLater, compile, listen, logs } from './support/applications.js';
+import { closeAll, listen, logs } from './support/applications.js';
 import { Locks } from './support/locks.js';
 
 let clock: ManualClock;
@@ -260,92 +246,5 @@ describe('LockExceptionFilter', () => {
     } finally {
       clock.mockRestore();
     }
-  });
-});
-
-describe('LockExceptionFilter for other protocols than HTTP', () => {
-  const FAILURE = { status: 'error', message: 'Locked', code: 'LOCK_NOT_ACQUIRED' };
-
-  const expectDebugOnly = () => expect(logs).toEqual([expect.stringMatching(/^debug "order" is held/)]);
-
-  it('answers a microservice without an error in the log', async () => {
-    @Controller()
-    @UseFilters(LockExceptionFilter)
-    class Messages {
-      @MessagePattern('order')
-      @WithLock('order', { wait: 0 })
-      async order(): Promise<string> {
-        return 'done';
-      }
-    }
-    const module = await compile({ imports: [locks.module()], controllers: [Messages] });
-    const app = closeLater(module.createNestApplication());
-    const options: MicroserviceOptions = { transport: Transport.TCP, options: { port: 0, host: '127.0.0.1' } };
-    const server = app.connectMicroservice<MicroserviceOptions>(options);
-    await app.startAllMicroservices();
-    await app.init();
-    const { port } = server.unwrap<Server>().address() as AddressInfo;
-    const client: ClientProxy = ClientProxyFactory.create({
-      transport: Transport.TCP,
-      options: { port, host: '127.0.0.1' },
-    });
-    await hold(app);
-    await expect(lastValueFrom(client.send('order', ''))).rejects.toEqual(FAILURE);
-    expectDebugOnly();
-    await client.close();
-  });
-
-  it('answers a WebSocket with the event of Nest', async () => {
-    @WebSocketGateway()
-    @UseFilters(LockExceptionFilter)
-    class Rooms {
-      @SubscribeMessage('order')
-      @WithLock('order', { wait: 0 })
-      async order(): Promise<string> {
-        return 'done';
-      }
-    }
-    const { app, url } = await listen({ imports: [locks.module()], providers: [Rooms] }, undefined, (host) =>
-      host.useWebSocketAdapter(new WsAdapter(host)),
-    );
-    await hold(app);
-    const socket = new WebSocket(url.replace('http', 'ws'));
-    await once(socket, 'open');
-    socket.send(JSON.stringify({ event: 'order', data: 7 }));
-    const [message] = (await once(socket, 'message')) as [Buffer];
-    expect(JSON.parse(message.toString())).toEqual({
-      event: 'exception',
-      data: { ...FAILURE, cause: { pattern: 'order', data: 7 } },
-    });
-    expectDebugOnly();
-    socket.close();
-    await once(socket, 'close');
-  });
-
-  it.each([
-    ['graphql', { name: 'HttpException', status: 423, response: { statusCode: 423, message: 'Locked' } }],
-    ['queue', { name: 'LockNotAcquiredError' }],
-    // By default Nest calls such a context HTTP, although there is no response.
-    ['http', { name: 'LockNotAcquiredError' }],
-  ])('fails a handler of the type %s that another package runs', async (type, error) => {
-    @Injectable()
-    @UseFilters(LockExceptionFilter)
-    class Jobs {
-      @WithLock('order', { wait: 0 })
-      async run(): Promise<string> {
-        return 'done';
-      }
-    }
-    const app = await boot({ imports: [locks.module()], providers: [Jobs] });
-    await hold(app);
-    const jobs = app.get(Jobs);
-    const enhancers = { guards: true, interceptors: true, filters: true };
-    const run = app
-      .get(ExternalContextCreator)
-      // The method takes its service from `this`.
-      // eslint-disable-next-line @typescript-eslint/unbound-method
-      .create(jobs, jobs.run, 'run', undefined, undefined, undefined, undefined, enhancers, type);
-    await expect(run()).rejects.toMatchObject(error);
-    expectDebugOnly();
   });
 });

@@ -1,7 +1,7 @@
 import 'reflect-metadata';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Injectable, type ModuleMetadata, type Provider, Scope } from '@nestjs/common';
-import { Cron, CronExpression, ScheduleModule } from '@nestjs/schedule';
+import { Cron, CronExpression, Interval, ScheduleModule, SchedulerRegistry, Timeout } from '@nestjs/schedule';
 import type { TestingModule } from '@nestjs/testing';
 import { LockService, RedlockModule, type RedlockModuleOptions, WithLock } from 'nestjs-redlock';
 import {
@@ -15,7 +15,10 @@ import {
 } from 'nestjs-redlock/schedule';
 import { ManualClock, memoryMasters } from 'nestjs-redlock/testing';
 import { EMPTY } from 'rxjs';
+import { sharedMasters } from '../integration/support/shared-masters.js';
 import { boot, closeAll, logs } from './support/applications.js';
+import { deferred, settle } from './support/deferred.js';
+import { Locks } from './support/locks.js';
 
 const START = Date.UTC(2026, 2, 29, 0, 0, 30);
 const MINUTE = 60_000;
@@ -203,8 +206,8 @@ function madeOf(job: Provider): unknown {
   return new (job as new () => object)();
 }
 
-const locks = RedlockModule.forRoot({ masters: 'memory' });
-const complete = [locks, ScheduleModule.forRoot(), RedlockScheduleModule];
+const memory = RedlockModule.forRoot({ masters: 'memory' });
+const complete = [memory, ScheduleModule.forRoot(), RedlockScheduleModule];
 const MINUTELY = '* * * * *';
 
 describe('A job that overrides a method that is decorated, too', () => {
@@ -306,7 +309,7 @@ describe('A job that is declared wrongly', () => {
     [
       'no RedlockScheduleModule for the object of a factory',
       {
-        imports: [locks, ScheduleModule.forRoot()],
+        imports: [memory, ScheduleModule.forRoot()],
         providers: [{ provide: 'jobs', useFactory: () => madeOf(jobWith(MINUTELY, { name: 'x' })) }],
       },
       'RedlockScheduleModule, which runs them, is not imported',
@@ -314,7 +317,7 @@ describe('A job that is declared wrongly', () => {
     [
       'no RedlockScheduleModule for a value',
       {
-        imports: [locks, ScheduleModule.forRoot()],
+        imports: [memory, ScheduleModule.forRoot()],
         providers: [{ provide: 'jobs', useValue: madeOf(jobWith(MINUTELY, { name: 'x' })) }],
       },
       'RedlockScheduleModule, which runs them, is not imported',
@@ -331,12 +334,12 @@ describe('A job that is declared wrongly', () => {
     ],
     [
       'no ScheduleModule',
-      { imports: [locks, RedlockScheduleModule], providers: [jobWith(MINUTELY, { name: 'x' })] },
+      { imports: [memory, RedlockScheduleModule], providers: [jobWith(MINUTELY, { name: 'x' })] },
       'needs ScheduleModule.forRoot() of @nestjs/schedule',
     ],
     [
       'no RedlockScheduleModule',
-      { imports: [locks, ScheduleModule.forRoot()], providers: [jobWith(MINUTELY, { name: 'x' })] },
+      { imports: [memory, ScheduleModule.forRoot()], providers: [jobWith(MINUTELY, { name: 'x' })] },
       'import RedlockScheduleModule',
     ],
   ])('aborts the boot: %s', async (_, metadata, message) => {
@@ -397,5 +400,131 @@ describe('@WithLock below @Cron', () => {
     const app = await boot({ imports: complete, providers: [Old] });
     await app.get(Old).run();
     expect(calls).toBe(1);
+  });
+});
+
+describe('Jobs of one name in two lock services', () => {
+  const masters = sharedMasters(2);
+
+  class Jobs {
+    @LockedInterval('1h', { name: 'report' })
+    async report(): Promise<void> {
+      await Promise.resolve();
+    }
+  }
+
+  class OtherJobs {
+    @LockedInterval('1h', { name: 'report', service: 'other' })
+    async report(): Promise<void> {
+      await Promise.resolve();
+    }
+  }
+
+  function bootOn(urls: readonly string[], ofOther: { readonly masters: string[]; readonly keyPrefix?: string }) {
+    return boot({
+      imports: [
+        RedlockModule.forRoot({ masters: [...urls], restartGuard: false }),
+        RedlockModule.forRoot({ name: 'other', restartGuard: false, ...ofOther }),
+        ...[ScheduleModule.forRoot(), RedlockScheduleModule],
+      ],
+      providers: [Jobs, OtherJobs],
+    });
+  }
+
+  it('are refused on the same masters, where they would share a record', async () => {
+    const [first = '', second = ''] = masters.urls;
+    await expect(bootOn(masters.urls, { masters: [second] })).rejects.toThrow(
+      'must be different for each job on the same masters, and @LockedInterval on Jobs.report has the same',
+    );
+    const app = await bootOn([first], { masters: [second] });
+    expect((await app.get(JobHistory).overview()).map(({ name }) => name)).toEqual(['report', 'report']);
+  });
+
+  it('are two jobs under different key prefixes', async () => {
+    const [first = ''] = masters.urls;
+    const app = await bootOn([first], { masters: [first], keyPrefix: 'other' });
+    expect(await app.get(JobHistory).overview()).toHaveLength(2);
+  });
+});
+
+describe.each(['first', 'last'])('@WithLock with ScheduleModule imported %s', (position) => {
+  let locks: Locks;
+  beforeEach(() => {
+    locks = new Locks();
+  });
+
+  const imports = () =>
+    position === 'first' ? [ScheduleModule.forRoot(), locks.module()] : [locks.module(), ScheduleModule.forRoot()];
+
+  it('locks @Cron jobs, above and below the decorator', async () => {
+    const seen: unknown[] = [];
+    @Injectable()
+    class Jobs {
+      @WithLock('above', { ttl: '5s', onLocked: 'skip' })
+      @Cron('0 0 1 1 *', { name: 'above' })
+      async above(): Promise<void> {
+        seen.push(['above', locks.held]);
+      }
+
+      @Cron('0 0 1 1 *', { name: 'below' })
+      @WithLock('below', { ttl: '5s', onLocked: 'skip' })
+      async below(): Promise<void> {
+        seen.push(['below', locks.held]);
+      }
+    }
+    const app = await boot({ imports: imports(), providers: [Jobs] });
+    for (const name of ['above', 'below']) {
+      await app.get(SchedulerRegistry).getCronJob(name).fireOnTick();
+      await settle();
+    }
+    expect(seen).toEqual([
+      ['above', true],
+      ['below', true],
+    ]);
+  });
+
+  it('locks @Interval and @Timeout', async () => {
+    const [interval, timeout] = [deferred<boolean>(), deferred<boolean>()];
+    @Injectable()
+    class Jobs {
+      @WithLock('interval')
+      @Interval('interval', 1)
+      async onInterval(): Promise<void> {
+        interval.resolve(locks.held);
+      }
+
+      @Timeout('timeout', 1)
+      @WithLock('timeout')
+      async onTimeout(): Promise<void> {
+        timeout.resolve(locks.held);
+      }
+    }
+    const app = await boot({ imports: imports(), providers: [Jobs] });
+    await expect(interval.promise).resolves.toBe(true);
+    await expect(timeout.promise).resolves.toBe(true);
+    app.get(SchedulerRegistry).deleteInterval('interval');
+  });
+
+  it('runs a job once on three instances, however late they are, with skip and minHold', async () => {
+    const ran: string[] = [];
+    const instance = (name: string) => {
+      @Injectable()
+      class Daily {
+        @WithLock('daily', { ttl: '10s', onLocked: 'skip', minHold: '10s' })
+        @Cron('0 0 1 1 *', { name: 'daily' })
+        async report(): Promise<string | undefined> {
+          ran.push(name);
+          return name;
+        }
+      }
+      return boot({ imports: imports(), providers: [Daily] });
+    };
+    const apps = await Promise.all(['a', 'b', 'c'].map(instance));
+    const [first, ...late] = apps.map((app) => app.get(SchedulerRegistry).getCronJob('daily'));
+    await first!.fireOnTick();
+    await settle();
+    for (const job of late) await job.fireOnTick();
+    await settle();
+    expect(ran).toEqual(['a']);
   });
 });

@@ -1,5 +1,5 @@
 import type { INestApplication, INestApplicationContext, LoggerService, ModuleMetadata } from '@nestjs/common';
-import type { AbstractHttpAdapter } from '@nestjs/core';
+import { type AbstractHttpAdapter, ExternalContextCreator } from '@nestjs/core';
 import { Test, type TestingModule } from '@nestjs/testing';
 
 /** Everything that was logged since `closeAll`, as `level message`. */
@@ -51,6 +51,19 @@ export async function closeAll(): Promise<void> {
 /** A compiled module that is not initialized yet. */
 export async function compile(metadata: ModuleMetadata): Promise<TestingModule> {
   return Test.createTestingModule(metadata).setLogger(recorder).compile();
+}
+
+/** The method `run` of an object as other packages run handlers, such as resolvers: in a context of this type. */
+export function externally(
+  app: INestApplicationContext,
+  target: Record<'run', unknown>,
+  type: string,
+): (...args: unknown[]) => Promise<unknown> {
+  const run = target.run as (...args: unknown[]) => Promise<unknown>;
+  const enhancers = { guards: true, interceptors: true, filters: true };
+  return app
+    .get(ExternalContextCreator)
+    .create(target, run, 'run', undefined, undefined, undefined, undefined, enhancers, type);
 }
 
 function record(level: string): (message: unknown) => void {

@@ -1,30 +1,23 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { Controller, Injectable, type NestInterceptor, UseInterceptors } from '@nestjs/common';
-import { ExternalContextCreator } from '@nestjs/core';
 import {
-  type ClientProxy,
-  ClientProxyFactory,
-  EventPattern,
-  MessagePattern,
-  type MicroserviceOptions,
-  Payload,
-  RpcException,
-  Transport,
-} from '@nestjs/microservices';
-import { WsAdapter } from '@nestjs/platform-ws';
-import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
-import { type Lock, LockInterceptor, LockService } from 'nestjs-redlock';
+  Controller,
+  type INestApplicationContext,
+  Injectable,
+  type NestInterceptor,
+  UseFilters,
+  UseInterceptors,
+} from '@nestjs/common';
+import { EventEmitter2, EventEmitterModule, OnEvent } from '@nestjs/event-emitter';
+import { type ClientProxy, EventPattern, MessagePattern, Payload, RpcException } from '@nestjs/microservices';
+import { MessageBody, SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
+import { type Lock, LockExceptionFilter, LockInterceptor, LockService, WithLock } from 'nestjs-redlock';
 import { ManualClock } from 'nestjs-redlock/testing';
-import { once } from 'node:events';
-import type { AddressInfo, Server } from 'node:net';
 import { firstValueFrom, lastValueFrom, merge, Observable, Subject, take, toArray } from 'rxjs';
-import { WebSocket } from 'ws';
 import { eventually } from '../support/eventually.js';
-import { boot, closeAll, closeLater, compile, listen, logs } from './support/applications.js';
+import { boot, closeAll, externally, logs } from './support/applications.js';
 import { type Deferred, deferred, settle } from './support/deferred.js';
 import { Locks } from './support/locks.js';
-
-const OPTIONS: MicroserviceOptions = { transport: Transport.TCP, options: { port: 0, host: '127.0.0.1' } };
+import { type SocketClient, startGateway, startMicroservice } from './support/messages.js';
 
 let clock: ManualClock;
 let locks: Locks;
@@ -64,6 +57,80 @@ async function expectNothingRuns(lock: Lock): Promise<void> {
   expect(locks.held).toBe(false);
   expect(await Promise.race([seen.promise, Promise.resolve('not run')])).toBe('not run');
 }
+
+describe('@WithLock locks', () => {
+  it.each(['above', 'below'])('a gateway’s message handler, %s its decorator', async (entry) => {
+    @WebSocketGateway()
+    class AboveGateway {
+      @WithLock((order: string) => `order:${order}`)
+      @SubscribeMessage('ship')
+      async ship(@MessageBody() order: string): Promise<unknown> {
+        return { event: 'shipped', data: { order, locked: locks.held } };
+      }
+    }
+    @WebSocketGateway()
+    class BelowGateway {
+      @SubscribeMessage('ship')
+      @WithLock((order: string) => `order:${order}`)
+      async ship(@MessageBody() order: string): Promise<unknown> {
+        return { event: 'shipped', data: { order, locked: locks.held } };
+      }
+    }
+    const gateway = entry === 'above' ? AboveGateway : BelowGateway;
+    const { client } = await startGateway({ imports: [locks.module()], providers: [gateway] });
+    client.send('ship', '42');
+    expect(await client.receive()).toEqual({ event: 'shipped', data: { order: '42', locked: true } });
+    await locks.expectNothingLeft();
+    await client.close();
+  });
+
+  it('a message pattern of a microservice', async () => {
+    @Controller()
+    class Stock {
+      @WithLock((item: string) => `stock:${item}`)
+      @MessagePattern('above')
+      async above(@Payload() item: string): Promise<unknown> {
+        return { item, locked: locks.held };
+      }
+
+      @MessagePattern('below')
+      @WithLock((item: string) => `stock:${item}`)
+      async below(@Payload() item: string): Promise<unknown> {
+        return { item, locked: locks.held };
+      }
+    }
+    const { client } = await startMicroservice({ imports: [locks.module()], controllers: [Stock] });
+    await expect(firstValueFrom(client.send('above', 'pen'))).resolves.toEqual({ item: 'pen', locked: true });
+    await expect(firstValueFrom(client.send('below', 'pen'))).resolves.toEqual({ item: 'pen', locked: true });
+    await locks.expectNothingLeft();
+    await client.close();
+  });
+
+  it('an event listener', async () => {
+    const seen: unknown[] = [];
+    @Injectable()
+    class Listener {
+      @WithLock((order: { id: string }) => `order:${order.id}`)
+      @OnEvent('order.above')
+      async above(order: { id: string }): Promise<void> {
+        seen.push([order.id, locks.held]);
+      }
+
+      @OnEvent('order.below')
+      @WithLock((order: { id: string }) => `order:${order.id}`)
+      async below(order: { id: string }): Promise<void> {
+        seen.push([order.id, locks.held]);
+      }
+    }
+    const app = await boot({ imports: [locks.module(), EventEmitterModule.forRoot()], providers: [Listener] });
+    await app.get(EventEmitter2).emitAsync('order.above', { id: 'a' });
+    await app.get(EventEmitter2).emitAsync('order.below', { id: 'b' });
+    expect(seen).toEqual([
+      ['a', true],
+      ['b', true],
+    ]);
+  });
+});
 
 describe('LockInterceptor on messages of a microservice', () => {
   @Controller()
@@ -112,14 +179,9 @@ describe('LockInterceptor on messages of a microservice', () => {
   let service: LockService;
 
   beforeEach(async () => {
-    const module = await compile({ imports: [locks.module()], controllers: [Stock] });
-    const app = closeLater(module.createNestApplication());
-    const server = app.connectMicroservice<MicroserviceOptions>(OPTIONS);
-    await app.startAllMicroservices();
-    await app.init();
-    service = app.get(LockService);
-    const { port } = server.unwrap<Server>().address() as AddressInfo;
-    client = ClientProxyFactory.create({ transport: Transport.TCP, options: { port, host: '127.0.0.1' } });
+    const started = await startMicroservice({ imports: [locks.module()], controllers: [Stock] });
+    client = started.client;
+    service = started.app.get(LockService);
   });
   afterEach(async () => {
     await client.close();
@@ -247,37 +309,25 @@ describe('LockInterceptor on messages of a gateway', () => {
     }
   }
 
-  let socket: WebSocket;
+  let client: SocketClient;
   let service: LockService;
 
   beforeEach(async () => {
-    const { app, url } = await listen({ imports: [locks.module()], providers: [Rooms] }, undefined, (host) =>
-      host.useWebSocketAdapter(new WsAdapter(host)),
-    );
-    service = app.get(LockService);
-    socket = new WebSocket(url.replace('http', 'ws'));
-    await once(socket, 'open');
+    const started = await startGateway({ imports: [locks.module()], providers: [Rooms] });
+    client = started.client;
+    service = started.app.get(LockService);
   });
-  afterEach(async () => {
-    if (socket.readyState === WebSocket.CLOSED) return;
-    socket.close();
-    await once(socket, 'close');
-  });
-
-  async function receive(): Promise<unknown> {
-    const [message] = (await once(socket, 'message')) as [Buffer];
-    return JSON.parse(message.toString()) as unknown;
-  }
+  afterEach(() => client.close());
 
   it('locks a handler that returns a promise', async () => {
-    socket.send(JSON.stringify({ event: 'value', data: 'a' }));
-    expect(await receive()).toEqual({ event: 'value', data: true });
+    client.send('value', 'a');
+    expect(await client.receive()).toEqual({ event: 'value', data: true });
   });
 
   it('keeps the lock until an Observable completes', async () => {
-    socket.send(JSON.stringify({ event: 'values', data: 'a' }));
+    client.send('values', 'a');
     await eventually(() => values.observed);
-    const first = receive();
+    const first = client.receive();
     values.next({ event: 'n', data: 1 });
     expect(await first).toEqual({ event: 'n', data: 1 });
     await clock.advance(30_000);
@@ -289,27 +339,26 @@ describe('LockInterceptor on messages of a gateway', () => {
   it('stops waiting when the client disconnects, runs nothing, and logs nothing', async () => {
     const lock = await service.acquire('room:a', '30s');
     logs.length = 0;
-    socket.send(JSON.stringify({ event: 'waiting', data: 'a' }));
+    client.send('waiting', 'a');
     await eventually(() => clock.pendingTimers > 1);
-    socket.terminate();
+    await client.terminate();
     await eventually(() => clock.pendingTimers === 1);
     await expectNothingRuns(lock);
   });
 
   it('unsubscribes from an Observable without values when the client disconnects, and releases the lock', async () => {
-    socket.send(JSON.stringify({ event: 'values', data: 'a' }));
+    client.send('values', 'a');
     await eventually(() => values.observed);
     expect(locks.held).toBe(true);
-    socket.terminate();
+    await client.terminate();
     await eventually(() => !values.observed);
     await eventually(() => !locks.held);
   });
 
   it('unsubscribes from an undeclared Observable at its first value after the client has disconnected', async () => {
-    socket.send(JSON.stringify({ event: 'undeclared', data: 'a' }));
+    client.send('undeclared', 'a');
     await eventually(() => values.observed);
-    socket.terminate();
-    await once(socket, 'close');
+    await client.terminate();
     await settle();
     await clock.advance(30_000);
     expect([locks.held, values.observed]).toEqual([true, true]);
@@ -319,20 +368,19 @@ describe('LockInterceptor on messages of a gateway', () => {
   });
 
   it('releases the lock although the teardown of an Observable throws, and logs the error', async () => {
-    socket.send(JSON.stringify({ event: 'broken', data: 'a' }));
+    client.send('broken', 'a');
     await seen.promise;
     expect(locks.held).toBe(true);
     logs.length = 0;
-    socket.terminate();
+    await client.terminate();
     await eventually(() => !locks.held);
     expect(logs).toEqual([expect.stringMatching(/^error .*teardown/s)]);
   });
 
   it('keeps the lock of a promise until it settles, although the client disconnects', async () => {
-    socket.send(JSON.stringify({ event: 'waiting', data: 'a' }));
+    client.send('waiting', 'a');
     await seen.promise;
-    socket.terminate();
-    await once(socket, 'close');
+    await client.terminate();
     await settle();
     await clock.advance(30_000);
     expect(locks.held).toBe(true);
@@ -341,16 +389,16 @@ describe('LockInterceptor on messages of a gateway', () => {
   });
 
   it('ends an Observable without values when the lock is lost', async () => {
-    socket.send(JSON.stringify({ event: 'values', data: 'a' }));
+    client.send('values', 'a');
     await eventually(() => values.observed);
     await lose();
     expect(values.observed).toBe(false);
   });
 
   it('ends an Observable that has emitted a value when the lock is lost', async () => {
-    socket.send(JSON.stringify({ event: 'values', data: 'a' }));
+    client.send('values', 'a');
     await eventually(() => values.observed);
-    const first = receive();
+    const first = client.receive();
     values.next({ event: 'n', data: 1 });
     await first;
     await lose();
@@ -371,11 +419,79 @@ describe('LockInterceptor on a handler that another package runs through an Exte
   // By default Nest calls the context HTTP, although there is no response.
   it.each(['http', 'queue'])('locks the handler in a context of the type %s', async (type) => {
     const app = await boot({ imports: [locks.module()], providers: [Jobs] });
-    const jobs = app.get(Jobs);
-    const enhancers = { guards: true, interceptors: true, filters: true };
-    const run = app
-      .get(ExternalContextCreator)
-      .create(jobs, jobs.run, 'run', undefined, undefined, undefined, undefined, enhancers, type);
-    await expect(run('7')).resolves.toEqual({ id: '7', locked: true });
+    await expect(externally(app, app.get(Jobs), type)('7')).resolves.toEqual({ id: '7', locked: true });
+  });
+});
+
+describe('LockExceptionFilter for other protocols than HTTP', () => {
+  const FAILURE = { status: 'error', message: 'Locked', code: 'LOCK_NOT_ACQUIRED' };
+
+  let held: Lock;
+  afterEach(() => held.release());
+
+  /** Acquires the resource outside of all messages. */
+  async function hold(app: INestApplicationContext): Promise<void> {
+    held = await app.get(LockService).acquire('order', 8_200);
+    logs.length = 0;
+  }
+
+  const expectDebugOnly = () => expect(logs).toEqual([expect.stringMatching(/^debug "order" is held/)]);
+
+  it('answers a microservice without an error in the log', async () => {
+    @Controller()
+    @UseFilters(LockExceptionFilter)
+    class Messages {
+      @MessagePattern('order')
+      @WithLock('order', { wait: 0 })
+      async order(): Promise<string> {
+        return 'done';
+      }
+    }
+    const { app, client } = await startMicroservice({ imports: [locks.module()], controllers: [Messages] });
+    await hold(app);
+    await expect(lastValueFrom(client.send('order', ''))).rejects.toEqual(FAILURE);
+    expectDebugOnly();
+    await client.close();
+  });
+
+  it('answers a WebSocket with the event of Nest', async () => {
+    @WebSocketGateway()
+    @UseFilters(LockExceptionFilter)
+    class Rooms {
+      @SubscribeMessage('order')
+      @WithLock('order', { wait: 0 })
+      async order(): Promise<string> {
+        return 'done';
+      }
+    }
+    const { app, client } = await startGateway({ imports: [locks.module()], providers: [Rooms] });
+    await hold(app);
+    client.send('order', 7);
+    expect(await client.receive()).toEqual({
+      event: 'exception',
+      data: { ...FAILURE, cause: { pattern: 'order', data: 7 } },
+    });
+    expectDebugOnly();
+    await client.close();
+  });
+
+  it.each([
+    ['graphql', { name: 'HttpException', status: 423, response: { statusCode: 423, message: 'Locked' } }],
+    ['queue', { name: 'LockNotAcquiredError' }],
+    // By default Nest calls such a context HTTP, although there is no response.
+    ['http', { name: 'LockNotAcquiredError' }],
+  ])('fails a handler of the type %s that another package runs', async (type, error) => {
+    @Injectable()
+    @UseFilters(LockExceptionFilter)
+    class Jobs {
+      @WithLock('order', { wait: 0 })
+      async run(): Promise<string> {
+        return 'done';
+      }
+    }
+    const app = await boot({ imports: [locks.module()], providers: [Jobs] });
+    await hold(app);
+    await expect(externally(app, app.get(Jobs), type)()).rejects.toMatchObject(error);
+    expectDebugOnly();
   });
 });
