@@ -13,6 +13,7 @@ import {
 import { deadPort } from '../support/dead-port.js';
 import { eventually } from '../support/eventually.js';
 import { type Masters, startMasters } from '../support/masters.js';
+import { sharedMasters } from '../integration/support/shared-masters.js';
 import { boot, closeAll, logs } from './support/applications.js';
 import { command } from '../support/command.js';
 import { type Mistake, type Mistakes, MISTAKES, PASSWORD, startMistakes } from '../support/mistakes.js';
@@ -202,10 +203,11 @@ describe('Problems at boot', () => {
   });
 
   describe('A minority of masters that refuses the password', () => {
+    const masters = sharedMasters(2);
+
     it.each([false, true])(
       'is named in the log once, with lazyConnect: %s',
       async (lazyConnect) => {
-        await using masters = await startMasters(2);
         const source = mistakes.sourceOf('a wrong password');
         const refusals: unknown[] = [];
         const observer: LockObserver = { masterRefused: (...refusal) => refusals.push(refusal) };
@@ -261,10 +263,11 @@ describe('Problems at boot', () => {
   });
 
   describe('A masterTimeout that is shorter than a round trip', () => {
+    const masters = sharedMasters(3);
+
     it.each([false, true])(
       'is reported with the numbers and the value to set, with lazyConnect: %s',
       async (lazyConnect) => {
-        await using masters = await startMasters(3);
         await using far = await TcpProxy.to(masters.servers[1]!.port);
         await using farther = await TcpProxy.to(masters.servers[2]!.port);
         far.replies.delay = 120;
@@ -286,8 +289,7 @@ describe('Problems at boot', () => {
     );
 
     it('is reported once if the masters start after an application with lazyConnect', async () => {
-      await using masters = await startMasters(1);
-      const [server] = masters.servers as [(typeof masters.servers)[0]];
+      const server = masters.servers[0]!;
       await server.kill();
       await using far = await TcpProxy.to(server.port);
       far.replies.delay = 120;

@@ -17,7 +17,7 @@ import { LockService, RedlockModule, getLockServiceToken } from 'nestjs-redlock'
 import { RedlockDashboardModule, type RedlockDashboardOptions } from 'nestjs-redlock/dashboard';
 import { memoryMasters, RedlockTestingModule } from 'nestjs-redlock/testing';
 import { eventually } from '../support/eventually.js';
-import { startMasters } from '../support/masters.js';
+import { sharedMasters } from '../integration/support/shared-masters.js';
 import { ADAPTERS } from './support/adapters.js';
 import { closeAll, closeLater, listen, logs } from './support/applications.js';
 
@@ -145,6 +145,113 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
     expect(await statusOf('GET', `${url}/page/dashboard.ts`, TICKET)).toBe(404);
   });
 
+  describe('with real masters', () => {
+    const masters = sharedMasters(3);
+
+    it('shows real masters, the locks that this instance holds and waits for, and what happened', async () => {
+      const { url, locks } = await start(GUARDED, masters.urls);
+      const lock = await locks.acquire(['a', 'b'], '30s');
+      const waiting = locks.acquire('a', { ttl: '30s', wait: '1m' });
+      const { services, actions, events } = await stateOf(url);
+      expect(actions).toBe(false);
+      expect(services).toMatchObject([
+        {
+          ...{ name: null, isOff: false, canVote: true, reason: '3 of 3 masters vote.', quorum: 2 },
+          masters: masters.servers.map(({ port }) => ({
+            ...{ master: `127.0.0.1:${port}`, state: 'voting', latency: expect.any(Number) },
+            version: expect.stringMatching(/^\d+\.\d+/),
+          })),
+          held: { count: 1, locks: [{ resources: ['a', 'b'] }] },
+          waiting: { count: 1, locks: [{ resources: ['a'] }] },
+        },
+      ]);
+      expect(events).toMatchObject([{ id: 1, kind: 'good', service: null, text: expect.stringContaining('3 of 3') }]);
+
+      await lock.release();
+      await (await waiting).release();
+      const { services: later } = await stateOf(url);
+      expect(later).toMatchObject([{ held: { count: 0 }, waiting: { count: 0 } }]);
+    }, 60_000);
+
+    it('shows why no lock can be taken, and records that the quorum was lost and restored', async () => {
+      const { url } = await start(GUARDED, masters.urls);
+      const { log } = await stateOf(url);
+      await Promise.all(masters.servers.slice(1).map((server) => server.kill()));
+      await eventually(async () => !(await stateOf(url)).services[0]!.canVote);
+      const [service] = (await stateOf(url)).services;
+      expect(service!.reason).toMatch(/^1 of 3 masters vote, 2 are needed. 127.0.0.1:\d+ is down: .*ECONNREFUSED/);
+      await eventually(async () => (await stateOf(url)).events.some(({ kind }) => kind === 'bad'));
+      const { events } = await stateOf(url, `log=${log}&after=1`);
+      expect(events[0]!.id).toBe(2);
+      expect(events).toContainEqual(
+        expect.objectContaining({
+          kind: 'bad',
+          text: expect.stringMatching(/^no lock can be taken: 1 of 3 masters vote \(/),
+        }),
+      );
+
+      await masters.servers[1]!.restart();
+      await eventually(async () => (await stateOf(url)).events.at(-1)!.text.startsWith('locks can be taken again'));
+    }, 60_000);
+
+    it('inspects any resource, without a ticket while it is read-only', async () => {
+      const { url, locks } = await start(GUARDED, masters.urls);
+      const lock = await locks.acquire('a b/ü', '30s');
+      const held = await inspectionOf(url, 'a b/ü');
+      expect(held).toMatchObject({ resource: 'a b/ü', state: 'held', remaining: expect.any(Number) });
+      expect(held.masters).toHaveLength(3);
+      expect(held).not.toHaveProperty('ticket');
+      await lock.release();
+      expect(await inspectionOf(url, 'a b/ü')).toMatchObject({ state: 'free' });
+      expect(await statusOf('GET', `${url}/api/inspect?resource=`, PAGE)).toBe(400);
+      expect(await statusOf('GET', `${url}/api/inspect?resource=a&service=none`, PAGE)).toBe(404);
+    }, 60_000);
+
+    it('releases a lock by force, so that its holder cannot extend it, and writes an audit line', async () => {
+      const { url, locks } = await start(ACTING, masters.urls);
+      const lock = await locks.acquire('order:1', '30s');
+      const { ticket } = await inspectionOf(url, 'order:1');
+      expect(ticket).toMatch(/^[0-9a-f]{64}$/);
+      const response = await release(url, { resource: 'order:1', ticket, confirm: 'order:1' });
+      expect(response.status).toBe(200);
+      expect(await response.json()).toMatchObject({ released: true, by: 'anna', resource: 'order:1', unreached: [] });
+      const audits = logs.filter((line) => line.includes('audit: '));
+      expect(audits).toEqual([
+        expect.stringMatching(
+          /^log audit: \d{4}-\S+Z "anna" released "order:1" \(revoked, \d+\.\d s left\) on 3 of 3 masters \(127/,
+        ),
+      ]);
+      await expect(lock.extend()).rejects.toMatchObject({ code: 'LOCK_LOST' });
+      const after = await inspectionOf(url, 'order:1');
+      expect(after).toMatchObject({ state: 'held', revoked: true });
+      expect(after).not.toHaveProperty('ticket');
+      const { events } = await stateOf(url);
+      expect(events.map(({ kind }) => kind)).toEqual(['good', 'action', 'lost']);
+    }, 60_000);
+
+    it('releases a permit by force, and leaves the other permits and the lock of the name alone', async () => {
+      const { url, locks } = await start(ACTING, masters.urls);
+      const lock = await locks.acquire('stripe', '30s');
+      const [one, other] = [
+        await locks.acquire('stripe', { permits: 2, ttl: '30s' }),
+        await locks.acquire('stripe', { permits: 2, ttl: '30s' }),
+      ];
+      const [slot, title] = [String(one.slot), `stripe #${one.slot}`];
+      const { ticket } = await inspectionOf(url, 'stripe', { slot });
+      expect((await release(url, { resource: 'stripe', slot, ticket, confirm: 'stripe' })).status).toBe(400);
+      const response = await release(url, { resource: 'stripe', slot, ticket, confirm: title });
+      expect(await response.json()).toMatchObject({ released: true, by: 'anna', resource: 'stripe', slot: one.slot });
+      expect(logs.filter((line) => line.includes('audit: '))).toEqual([
+        expect.stringContaining(`"anna" did not release "stripe" #${slot}: its name was not typed as confirmation`),
+        expect.stringContaining(`"anna" released "stripe" #${slot} (revoked, `),
+      ]);
+      await expect(one.extend()).rejects.toMatchObject({ code: 'LOCK_LOST' });
+      await expect(other.extend()).resolves.toBeUndefined();
+      await expect(lock.extend()).resolves.toBeUndefined();
+      expect(await inspectionOf(url, title)).toMatchObject({ slot: one.slot, revoked: true });
+    }, 60_000);
+  });
+
   it('uses relative addresses only, below a global prefix and in an application with versions', async () => {
     const { app } = await start(GUARDED, memoryMasters(1), (created) => {
       created.setGlobalPrefix('internal');
@@ -164,32 +271,6 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
     const headers = { ...JSON_ACTION, 'x-user': 'mallory' };
     expect((await release(url, { resource: 'a', ticket: 'b', confirm: 'a' }, headers)).status).toBe(403);
   });
-
-  it('shows real masters, the locks that this instance holds and waits for, and what happened', async () => {
-    await using masters = await startMasters(3);
-    const { url, locks } = await start(GUARDED, masters.urls);
-    const lock = await locks.acquire(['a', 'b'], '30s');
-    const waiting = locks.acquire('a', { ttl: '30s', wait: '1m' });
-    const { services, actions, events } = await stateOf(url);
-    expect(actions).toBe(false);
-    expect(services).toMatchObject([
-      {
-        ...{ name: null, isOff: false, canVote: true, reason: '3 of 3 masters vote.', quorum: 2 },
-        masters: masters.servers.map(({ port }) => ({
-          ...{ master: `127.0.0.1:${port}`, state: 'voting', latency: expect.any(Number) },
-          version: expect.stringMatching(/^\d+\.\d+/),
-        })),
-        held: { count: 1, locks: [{ resources: ['a', 'b'] }] },
-        waiting: { count: 1, locks: [{ resources: ['a'] }] },
-      },
-    ]);
-    expect(events).toMatchObject([{ id: 1, kind: 'good', service: null, text: expect.stringContaining('3 of 3') }]);
-
-    await lock.release();
-    await (await waiting).release();
-    const { services: later } = await stateOf(url);
-    expect(later).toMatchObject([{ held: { count: 0 }, waiting: { count: 0 } }]);
-  }, 60_000);
 
   it('shows which own locks are shared or permits, and by how many a lock is shared', async () => {
     const { url, locks } = await start(GUARDED);
@@ -235,42 +316,6 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
     expect(await inspectionOf(url, 'stripe')).not.toHaveProperty('permits');
   }, 60_000);
 
-  it('shows why no lock can be taken, and records that the quorum was lost and restored', async () => {
-    await using masters = await startMasters(3);
-    const { url } = await start(GUARDED, masters.urls);
-    const { log } = await stateOf(url);
-    await Promise.all(masters.servers.slice(1).map((server) => server.kill()));
-    await eventually(async () => !(await stateOf(url)).services[0]!.canVote);
-    const [service] = (await stateOf(url)).services;
-    expect(service!.reason).toMatch(/^1 of 3 masters vote, 2 are needed. 127.0.0.1:\d+ is down: .*ECONNREFUSED/);
-    await eventually(async () => (await stateOf(url)).events.some(({ kind }) => kind === 'bad'));
-    const { events } = await stateOf(url, `log=${log}&after=1`);
-    expect(events[0]!.id).toBe(2);
-    expect(events).toContainEqual(
-      expect.objectContaining({
-        kind: 'bad',
-        text: expect.stringMatching(/^no lock can be taken: 1 of 3 masters vote \(/),
-      }),
-    );
-
-    await masters.servers[1]!.restart();
-    await eventually(async () => (await stateOf(url)).events.at(-1)!.text.startsWith('locks can be taken again'));
-  }, 60_000);
-
-  it('inspects any resource, without a ticket while it is read-only', async () => {
-    await using masters = await startMasters(3);
-    const { url, locks } = await start(GUARDED, masters.urls);
-    const lock = await locks.acquire('a b/ü', '30s');
-    const held = await inspectionOf(url, 'a b/ü');
-    expect(held).toMatchObject({ resource: 'a b/ü', state: 'held', remaining: expect.any(Number) });
-    expect(held.masters).toHaveLength(3);
-    expect(held).not.toHaveProperty('ticket');
-    await lock.release();
-    expect(await inspectionOf(url, 'a b/ü')).toMatchObject({ state: 'free' });
-    expect(await statusOf('GET', `${url}/api/inspect?resource=`, PAGE)).toBe(400);
-    expect(await statusOf('GET', `${url}/api/inspect?resource=a&service=none`, PAGE)).toBe(404);
-  }, 60_000);
-
   it('shows the holder and the number of waiters where the masters report them', async () => {
     const { url, locks } = await start(GUARDED);
     const inspect = locks.inspect.bind(locks);
@@ -289,52 +334,6 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
     await lock.extend();
     expect(lock.isHeld).toBe(true);
   });
-
-  it('releases a lock by force, so that its holder cannot extend it, and writes an audit line', async () => {
-    await using masters = await startMasters(3);
-    const { url, locks } = await start(ACTING, masters.urls);
-    const lock = await locks.acquire('order:1', '30s');
-    const { ticket } = await inspectionOf(url, 'order:1');
-    expect(ticket).toMatch(/^[0-9a-f]{64}$/);
-    const response = await release(url, { resource: 'order:1', ticket, confirm: 'order:1' });
-    expect(response.status).toBe(200);
-    expect(await response.json()).toMatchObject({ released: true, by: 'anna', resource: 'order:1', unreached: [] });
-    const audits = logs.filter((line) => line.includes('audit: '));
-    expect(audits).toEqual([
-      expect.stringMatching(
-        /^log audit: \d{4}-\S+Z "anna" released "order:1" \(revoked, \d+\.\d s left\) on 3 of 3 masters \(127/,
-      ),
-    ]);
-    await expect(lock.extend()).rejects.toMatchObject({ code: 'LOCK_LOST' });
-    const after = await inspectionOf(url, 'order:1');
-    expect(after).toMatchObject({ state: 'held', revoked: true });
-    expect(after).not.toHaveProperty('ticket');
-    const { events } = await stateOf(url);
-    expect(events.map(({ kind }) => kind)).toEqual(['good', 'action', 'lost']);
-  }, 60_000);
-
-  it('releases a permit by force, and leaves the other permits and the lock of the name alone', async () => {
-    await using masters = await startMasters(3);
-    const { url, locks } = await start(ACTING, masters.urls);
-    const lock = await locks.acquire('stripe', '30s');
-    const [one, other] = [
-      await locks.acquire('stripe', { permits: 2, ttl: '30s' }),
-      await locks.acquire('stripe', { permits: 2, ttl: '30s' }),
-    ];
-    const [slot, title] = [String(one.slot), `stripe #${one.slot}`];
-    const { ticket } = await inspectionOf(url, 'stripe', { slot });
-    expect((await release(url, { resource: 'stripe', slot, ticket, confirm: 'stripe' })).status).toBe(400);
-    const response = await release(url, { resource: 'stripe', slot, ticket, confirm: title });
-    expect(await response.json()).toMatchObject({ released: true, by: 'anna', resource: 'stripe', slot: one.slot });
-    expect(logs.filter((line) => line.includes('audit: '))).toEqual([
-      expect.stringContaining(`"anna" did not release "stripe" #${slot}: its name was not typed as confirmation`),
-      expect.stringContaining(`"anna" released "stripe" #${slot} (revoked, `),
-    ]);
-    await expect(one.extend()).rejects.toMatchObject({ code: 'LOCK_LOST' });
-    await expect(other.extend()).resolves.toBeUndefined();
-    await expect(lock.extend()).resolves.toBeUndefined();
-    expect(await inspectionOf(url, title)).toMatchObject({ slot: one.slot, revoked: true });
-  }, 60_000);
 
   it('calls a lock released as soon as no quorum is left that could extend it', async () => {
     const masters = memoryMasters(3);

@@ -9,6 +9,7 @@ import { command } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
 import { leftovers } from '../support/leftovers.js';
 import { startMasters } from '../support/masters.js';
+import { sharedMasters } from '../integration/support/shared-masters.js';
 import { closeAll, listen } from './support/applications.js';
 
 @Controller()
@@ -61,8 +62,9 @@ const PATIENT = { masterTimeout: '2s', restartGuard: false } as const;
 afterEach(closeAll);
 
 describe('The health check on real servers', () => {
+  const masters = sharedMasters(3);
+
   it('is up, with the latency and the version of each master', async () => {
-    await using masters = await startMasters(3);
     const { url } = await start({ ...PATIENT, masters: [...masters.urls] });
     const { status, details } = await healthOf(url);
     expect(status).toBe(200);
@@ -85,7 +87,6 @@ describe('The health check on real servers', () => {
   }, 30_000);
 
   it('stays up and names a master that is down, and goes down with a majority of them', async () => {
-    await using masters = await startMasters(3);
     const { url } = await start({ ...PATIENT, masters: [...masters.urls] });
     const [first, second] = masters.servers;
 
@@ -113,7 +114,6 @@ describe('The health check on real servers', () => {
   }, 60_000);
 
   it('notices a hung master although no lock is requested', async () => {
-    await using masters = await startMasters(3);
     const { url } = await start({ ...PATIENT, masterTimeout: '300ms', masters: [...masters.urls] });
     masters.servers[2]!.pause();
     const { details } = await healthOf(url);
@@ -130,7 +130,6 @@ describe('The health check on real servers', () => {
   ])(
     'is down when a majority of masters refuses every write: %s',
     async (code, [first = '', ...args]) => {
-      await using masters = await startMasters(3);
       const { url } = await start({ ...PATIENT, masters: [...masters.urls] });
       for (const { port } of masters.servers.slice(0, 2)) await command(port, first, ...args);
       const { status, details } = await healthOf(url);
@@ -157,14 +156,12 @@ describe('The health check on real servers', () => {
   }, 30_000);
 
   it('leaves no key on the masters', async () => {
-    await using masters = await startMasters(1);
     const { url } = await start({ ...PATIENT, masters: [...masters.urls] });
     await healthOf(url);
     for (const { port } of masters.servers) expect(await leftovers(port)).toEqual([]);
   }, 30_000);
 
   it('is down while a majority is quarantined, with the reason and the remaining time', async () => {
-    await using masters = await startMasters(3);
     const { url } = await start({ masters: [...masters.urls], masterTimeout: '2s' });
     const { status, details } = await healthOf(url);
     expect(status).toBe(503);
@@ -181,7 +178,6 @@ describe('The health check on real servers', () => {
   }, 30_000);
 
   it('is up as soon as the quarantine has ended', async () => {
-    await using masters = await startMasters(3);
     const { url } = await start({ masters: [...masters.urls], ttl: '1s', maxTtl: '1s', masterTimeout: '250ms' });
     await eventually(async () => (await healthOf(url)).status === 200);
     expect((await statesOf(url)).filter((state) => state === 'voting').length).toBeGreaterThanOrEqual(2);

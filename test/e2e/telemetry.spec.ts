@@ -19,7 +19,7 @@ import type { TestingModule } from '@nestjs/testing';
 import { LockedCron, RedlockScheduleModule } from 'nestjs-redlock/schedule';
 import { command } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
-import { type Masters, startMasters } from '../support/masters.js';
+import { sharedMasters } from '../integration/support/shared-masters.js';
 
 describe('The telemetry of an application', () => {
   let telemetry: Telemetry;
@@ -206,6 +206,7 @@ describe('The metrics of the jobs of several instances', () => {
 });
 
 describe('The log of the restart guard', () => {
+  const masters = sharedMasters(3);
   const start = (options: RedlockModuleOptions) => boot({ imports: [RedlockModule.forRoot(options)] });
 
   /** The log lines about one master, in order. */
@@ -217,7 +218,6 @@ describe('The log of the restart guard', () => {
 
   describe('An application that boots together with its masters', () => {
     it('logs what it waits for and how to change that, and keeps its wait budgets', async () => {
-      await using masters = await startMasters(3);
       // Long enough to outlast any boot: new masters end the quarantine early.
       const app = await start({ masters: [...masters.urls], ttl: '2s', maxTtl: '60s', masterTimeout: '500ms' });
       const locks = app.get(LockService);
@@ -248,20 +248,12 @@ describe('The log of the restart guard', () => {
     }, 60_000);
 
     it('gets its first lock within the usual budget with settings for trials', async () => {
-      await using masters = await startMasters(3);
       const app = await start({ masters: [...masters.urls], ttl: '2s', maxTtl: '2s', masterTimeout: '500ms' });
       await expect(app.get(LockService).withLock('a', () => 'done')).resolves.toBe('done');
     }, 30_000);
   });
 
   describe('A master that loses its vote while the application runs', () => {
-    let masters: Masters;
-
-    beforeAll(async () => {
-      masters = await startMasters(3);
-    });
-    afterAll(() => masters.stop());
-
     it('is logged once with the reason, and once when it votes again', async () => {
       const [a, b] = masters.servers;
       const app = await start({ masters: [...masters.urls], restartGuard: false });
