@@ -8,6 +8,7 @@ import { eventually } from '../support/eventually.js';
 import { allVote, MARKER, states } from '../support/guarded.js';
 import { type Masters, startMasters } from '../support/masters.js';
 import { Contender } from '../support/redlocks.js';
+import { follow } from './support/replicas.js';
 
 const SYNCED = ['--appendonly', 'yes', '--appendfsync', 'always', '--repl-diskless-sync-delay', '0'];
 const TTL = 4_000;
@@ -57,9 +58,8 @@ async function judged({ masters }: Contender, port: number): Promise<void> {
   });
 }
 
-async function follow(replica: number, primary: number): Promise<void> {
-  await command(replica, 'REPLICAOF', '127.0.0.1', primary);
-  await eventually(async () => String(await command(replica, 'ROLE')).includes('connected'));
+async function followDurably(replica: number, primary: number): Promise<void> {
+  await follow(replica, primary);
   // Its append-only file is written anew with what it got.
   await eventually(async () => {
     const info = String(await command(replica, 'INFO', 'persistence'));
@@ -87,12 +87,12 @@ describe('A lock on masters that report `appendfsync always`, and are not declar
     const masters = await synced();
     const [a, b] = masters.servers;
     const replicas = await Promise.all([a!, b!].map(() => server({ args: SYNCED })));
-    for (const [i, primary] of [a!, b!].entries()) await follow(replicas[i]!.port, primary.port);
+    for (const [i, primary] of [a!, b!].entries()) await followDurably(replicas[i]!.port, primary.port);
     // The first process meets the primaries while their replicas are away. Those follow again, and then lag.
     for (const replica of replicas) await command(replica.port, 'REPLICAOF', 'NO', 'ONE');
     const holder = await connect(masters);
     await allVote(holder);
-    for (const [i, primary] of [a!, b!].entries()) await follow(replicas[i]!.port, primary.port);
+    for (const [i, primary] of [a!, b!].entries()) await followDurably(replicas[i]!.port, primary.port);
     for (const replica of replicas) replica.pause();
     const lock = await holder.acquire('held', TTL, { wait: 0 });
     for (const replica of replicas) await replica.kill();
@@ -106,7 +106,7 @@ describe('A lock on masters that report `appendfsync always`, and are not declar
     const replicas = await Promise.all([a!, b!].map(() => server({ args: SYNCED })));
     const holder = await connect(masters);
     await allVote(holder);
-    for (const [i, primary] of [a!, b!].entries()) await follow(replicas[i]!.port, primary.port);
+    for (const [i, primary] of [a!, b!].entries()) await followDurably(replicas[i]!.port, primary.port);
     for (const replica of replicas) replica.pause();
     await allVote(holder);
     const lock = await eventuallyAcquired(holder);
@@ -178,7 +178,7 @@ describe('A lock on masters that are declared durable', () => {
     const replica = await server({ args: SYNCED });
     const contender = await connect(masters, { durable: true });
     await allVote(contender);
-    await follow(replica.port, a!.port);
+    await followDurably(replica.port, a!.port);
     await eventually(async () => (await command(replica.port, 'EXISTS', MARKER)) === 1);
     await command(a!.port, 'REPLICAOF', '127.0.0.1', replica.port).catch(() => undefined);
     await command(replica.port, 'REPLICAOF', 'NO', 'ONE');

@@ -76,10 +76,7 @@ describe('A lock on two of three masters, one of which loses it', () => {
       'failover to a replica that lags, behind a proxy that keeps the connections',
       {
         address: () => sticky.url,
-        before: async () => {
-          await follow(replica.port, a.port);
-          await command(replica.port, 'REPLICAOF', 'NO', 'ONE');
-        },
+        before: promoteReplica,
         forget: () => {
           sticky.redirect(replica.port);
           return Promise.resolve();

@@ -1,34 +1,29 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { QuorumUnavailableError } from '../../lib/core/errors.js';
 import type { Lock } from '../../lib/core/lock.js';
 import { command } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
-import { type Masters, startMasters } from '../support/masters.js';
+import { startMasters } from '../support/masters.js';
 import { Contender } from '../support/redlocks.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { allVote, GUARDED, MARKER, states, TTL } from '../support/guarded.js';
+import { follow } from './support/replicas.js';
+import { sharedMasters } from './support/shared-masters.js';
 
-async function follow(replica: number, primary: number): Promise<void> {
-  await command(replica, 'REPLICAOF', '127.0.0.1', primary);
-  await eventually(async () => String(await command(replica, 'ROLE')).includes('connected'));
-}
+const masters = sharedMasters(3);
 
 describe('Three restarted masters', () => {
   const SHORT = 1_000;
   const LONG = 6_000;
   const SETTINGS = { ttl: SHORT, maxTtl: LONG, masterTimeout: 250, restartGuard: true };
-  let masters: Masters;
   let contender: Contender;
 
   beforeEach(async () => {
-    masters = await startMasters(3);
     contender = await Contender.on(masters.urls, SETTINGS);
     await allVote(contender);
   });
-  afterEach(async () => {
-    await contender.close();
-    await masters.stop();
-  });
+  afterEach(() => contender.close());
 
   it('interrupt no holder when they restart one after the other', async () => {
     const held: Lock = await contender.acquire('held', SHORT, { extend: true });
@@ -39,6 +34,7 @@ describe('Three restarted masters', () => {
         const lock = await contender.acquire(`other:${acquired}`, SHORT, { wait: '2s' });
         acquired++;
         await lock.release();
+        await sleep(5);
       }
     })();
     for (const server of masters.servers) {
@@ -104,7 +100,6 @@ describe('Masters without a marker', () => {
   // Protocol 8.6
   it('vote within 3 s of the first contact with the defaults, so that the first call succeeds', async () => {
     const reported: string[] = [];
-    await using masters = await startMasters(3);
     const observer = {
       masterQuarantined: (master: string, reason: string) => void reported.push(`${master} waits: ${reason}`),
       masterVotesAgain: (master: string) => void reported.push(`${master} votes`),
@@ -125,7 +120,6 @@ describe('Masters without a marker', () => {
   }, 30_000);
 
   it('do not wait longer because of a process that is configured for longer locks but takes none', async () => {
-    await using masters = await startMasters(3);
     await using short = await Contender.on(masters.urls, { ttl: 1_000, maxTtl: 1_000, restartGuard: true });
     await allVote(short);
     await (await short.acquire('x', 1_000)).release();
@@ -140,7 +134,6 @@ describe('Masters without a marker', () => {
   }, 60_000);
 
   it('vote in time although the clock of a server was ahead when its marker was written', async () => {
-    await using masters = await startMasters(3);
     const settings = { ttl: 500, maxTtl: 500, restartGuard: true };
     await using contender = await Contender.on(masters.urls, settings);
     await allVote(contender);
@@ -161,7 +154,6 @@ describe('The largest ttl in use', () => {
   const LARGE = { ...SMALL, maxTtl: 6_000 };
 
   it('is announced on all masters before use, so that a process with shorter locks waits for it', async () => {
-    await using masters = await startMasters(3);
     const [a, b, c] = masters.servers;
     await using small = await Contender.on(masters.urls, SMALL);
     await allVote(small);
@@ -181,7 +173,6 @@ describe('The largest ttl in use', () => {
   }, 60_000);
 
   it('is cut, with one warning that names the missing master, until every master knows it', async () => {
-    await using masters = await startMasters(3);
     const [a, b, c] = masters.servers;
     await using small = await Contender.on(masters.urls, SMALL);
     await allVote(small);

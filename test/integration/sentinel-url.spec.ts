@@ -16,7 +16,8 @@ describe('A master that is given as the URL of its sentinels', () => {
   let sentinel: Sentinel;
 
   beforeEach(async () => {
-    primary = await RedisServer.start({ args: USER });
+    // Otherwise it waits five seconds for more replicas.
+    primary = await RedisServer.start({ args: [...USER, '--repl-diskless-sync-delay', '0'] });
     replica = await RedisServer.start({ args: [...USER, '--replicaof', `127.0.0.1 ${primary.port}`] });
     sentinel = await Sentinel.watch(GROUP, primary.port, ['user watcher on >hunter2 ~* &* +@all']);
   }, 60_000);

@@ -15,7 +15,8 @@ describe('A master behind a sentinel, whose replica is promoted without the last
   let sentinel: Sentinel;
 
   beforeEach(async () => {
-    primary = await RedisServer.start();
+    // Otherwise it waits five seconds for more replicas.
+    primary = await RedisServer.start({ args: ['--repl-diskless-sync-delay', '0'] });
     replica = await RedisServer.start({ args: ['--replicaof', `127.0.0.1 ${primary.port}`] });
     sentinel = await Sentinel.watch(GROUP, primary.port);
   }, 60_000);
@@ -43,8 +44,7 @@ describe('A master behind a sentinel, whose replica is promoted without the last
   it('votes only after the lock must have ended, and reports why, with the guard', async () => {
     const guarded = { ttl: 4_000, maxTtl: 4_000, restartGuard: true };
     await using holder = await contender(guarded);
-    // Replication starts some seconds after the replica is attached. Now the replica has the marker, but not the last
-    // lock.
+    // Now the replica has the marker, but not the last lock.
     await eventually(async () => Number(await command(replica.port, 'DBSIZE')) > 0, 30_000);
     const lock = await holder.acquire('a', undefined, { wait: '30s' });
     await failOver();
