@@ -2,10 +2,12 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type LockObserver, LockService, RedlockModule, type RedlockModuleOptions } from 'nestjs-redlock';
 import { eventually } from '../support/eventually.js';
-import { type Masters, startMasters } from '../support/masters.js';
+import { sharedMasters } from '../integration/support/shared-masters.js';
 import { boot, closeAll, logs } from './support/applications.js';
 
 afterEach(closeAll);
+
+const masters = sharedMasters(3);
 
 /** Allows for a busy machine, and is still reached within the tests. */
 const OPTIONS = { ttl: '3s', maxTtl: '3s', masterTimeout: '700ms' } as const;
@@ -13,8 +15,8 @@ const FRESH =
   'since its data is new to all processes: it may have lost locks that are held (see restartGuard and durable)';
 
 /** The lines of the library, with `a`, `b` and `c` for the masters, `N` for milliseconds and `T` for a time of day. */
-function lines({ servers }: Masters): string[] {
-  const names = new Map(servers.map(({ port }, index) => [`127.0.0.1:${port}`, 'abc'[index]!]));
+function lines(): string[] {
+  const names = new Map(masters.servers.map(({ port }, index) => [`127.0.0.1:${port}`, 'abc'[index]!]));
   return logs
     .filter((line) => !line.includes('dependencies initialized'))
     .map((line) =>
@@ -29,17 +31,17 @@ function lines({ servers }: Masters): string[] {
 }
 
 /** The lines after the present ones, once there are `count`. */
-async function nextLines(masters: Masters, from: number, count: number): Promise<string[]> {
-  const next = (): string[] => lines(masters).slice(from);
+async function nextLines(from: number, count: number): Promise<string[]> {
+  const next = (): string[] => lines().slice(from);
   await eventually(() => next().length >= count, 30_000).catch(() => undefined);
   return next();
 }
 
 /** The application, once all masters vote. */
-async function start(masters: Masters, options: Partial<RedlockModuleOptions> = {}): Promise<LockService> {
+async function start(options: Partial<RedlockModuleOptions> = {}): Promise<LockService> {
   const app = await boot({ imports: [RedlockModule.forRoot({ masters: [...masters.urls], ...OPTIONS, ...options })] });
   const locks = app.get(LockService);
-  if (!options.lazyConnect) await nextLines(masters, 0, 9);
+  if (!options.lazyConnect) await nextLines(0, 9);
   return locks;
 }
 
@@ -63,9 +65,8 @@ function load(locks: LockService): AsyncDisposable {
 
 describe('An application that boots together with its masters', () => {
   it('logs until when no lock can be taken, and that locks are available, once each', async () => {
-    await using masters = await startMasters(3);
-    await start(masters);
-    const said = lines(masters);
+    await start();
+    const said = lines();
     expect(said[0]).toBe('log locks need 2 of 3 masters: a, b, c; ttl N ms');
     const quarantines = ['a', 'b', 'c'].map((name) => `warn master ${name} does not vote for up to N ms, ${FRESH}`);
     const waits = 'quarantined, its data is new to all processes';
@@ -78,11 +79,10 @@ describe('An application that boots together with its masters', () => {
   }, 60_000);
 
   it('logs that locks are available if its masters are known', async () => {
-    await using masters = await startMasters(3);
-    await start(masters);
+    await start();
     await closeAll();
-    await start(masters, { lazyConnect: true });
-    expect(await nextLines(masters, 0, 2)).toEqual([
+    await start({ lazyConnect: true });
+    expect(await nextLines(0, 2)).toEqual([
       'log locks need 2 of 3 masters: a, b, c; ttl N ms',
       'log locks are available: 3 of 3 masters vote',
     ]);
@@ -91,7 +91,6 @@ describe('An application that boots together with its masters', () => {
 
 describe('An application whose masters are killed under load', () => {
   it('logs each lost connection, the lost quorum and lock, and their return, once and in order', async () => {
-    await using masters = await startMasters(3);
     const events: string[] = [];
     const observer: LockObserver = {
       masterLost: () => events.push('lost'),
@@ -104,25 +103,25 @@ describe('An application whose masters are killed under load', () => {
       lockLost: ({ cause }) => events.push(cause),
       stopped: () => events.push('stopped'),
     };
-    const locks = await start(masters, { observers: [observer] });
+    const locks = await start({ observers: [observer] });
     events.length = 0;
-    const from = lines(masters).length;
+    const from = lines().length;
     const [a, b] = masters.servers;
     const lost = '(a: unreachable, broken; b: unreachable, broken; c: granted)';
     await using _ = load(locks);
     await locks.acquire('held', { extend: true });
 
     await a!.kill();
-    expect(await nextLines(masters, from, 1)).toEqual(['warn lost the connection to a: broken']);
+    expect(await nextLines(from, 1)).toEqual(['warn lost the connection to a: broken']);
     await b!.kill();
-    expect(await nextLines(masters, from + 1, 4)).toEqual([
+    expect(await nextLines(from + 1, 4)).toEqual([
       'warn lost the connection to b: broken',
       'error no lock can be taken: 1 of 3 masters vote (a: down, broken; b: down, broken)',
       'warn the lock on "held" is in danger: it is lost in N ms unless a quorum of masters agrees to extend it ' + lost,
       `warn lost the lock on "held": its validity ended before a quorum of masters agreed to extend it ${lost}`,
     ]);
     await a!.restart();
-    expect(await nextLines(masters, from + 5, 4)).toEqual([
+    expect(await nextLines(from + 5, 4)).toEqual([
       'log connected to a again',
       'warn master a does not vote for up to N ms, since it lost its data: it may have lost locks that are held (see restartGuard and durable)',
       'log master a votes again',
@@ -137,14 +136,13 @@ describe('An application whose masters are killed under load', () => {
   }, 90_000);
 
   it('says how long it takes if only a quarantine keeps a quorum from voting', async () => {
-    await using masters = await startMasters(3);
-    const locks = await start(masters);
+    const locks = await start();
     const [a, b] = masters.servers;
     await a!.restart();
     await eventually(() => locks.status().masters[0]?.state === 'quarantined');
-    const from = lines(masters).length;
+    const from = lines().length;
     await b!.kill();
-    expect((await nextLines(masters, from, 2)).slice(0, 2)).toEqual([
+    expect((await nextLines(from, 2)).slice(0, 2)).toEqual([
       'warn lost the connection to b: broken',
       'error no lock can be taken: 1 of 3 masters vote, a quorum by T at the latest (a: quarantined, it lost its data; b: down, broken)',
     ]);
@@ -153,16 +151,15 @@ describe('An application whose masters are killed under load', () => {
 
 describe('An application whose masters freeze under load', () => {
   it('logs silent masters, the lost quorum and lock, and their return, once and in order', async () => {
-    await using masters = await startMasters(3);
-    const locks = await start(masters);
-    const from = lines(masters).length;
+    const locks = await start();
+    const from = lines().length;
     const frozen = masters.servers.slice(0, 2);
     const silence = 'silent, it leaves requests unanswered';
     await using _ = load(locks);
     await locks.acquire('held', { extend: true });
 
     for (const server of frozen) server.pause();
-    const said = await nextLines(masters, from, 5);
+    const said = await nextLines(from, 5);
     expect(said.slice(0, 2).sort()).toEqual(
       ['a', 'b'].map((name) => `warn master ${name} has stopped answering: it is only probed`),
     );
@@ -174,7 +171,7 @@ describe('An application whose masters freeze under load', () => {
       ),
     ]);
     for (const server of frozen) server.resume();
-    expect((await nextLines(masters, from + 5, 3)).sort()).toEqual([
+    expect((await nextLines(from + 5, 3)).sort()).toEqual([
       'log locks can be taken again: 2 of 3 masters vote',
       'log master a answers again',
       'log master b answers again',
@@ -184,19 +181,18 @@ describe('An application whose masters freeze under load', () => {
 
 describe('An application that takes no lock', () => {
   it('notices masters that freeze, and that answer again, by itself', async () => {
-    await using masters = await startMasters(3);
-    const locks = await start(masters);
-    const from = lines(masters).length;
+    const locks = await start();
+    const from = lines().length;
     const frozen = masters.servers.slice(0, 2);
     for (const server of frozen) server.pause();
     await eventually(() => !locks.status().canVote, 30_000);
-    expect(lines(masters).slice(from)).toEqual([
+    expect(lines().slice(from)).toEqual([
       expect.stringMatching(/^warn master [ab] has stopped answering: it is only probed$/),
       expect.stringMatching(/^warn master [ab] has stopped answering: it is only probed$/),
       expect.stringMatching(/^error no lock can be taken: 1 of 3 masters vote \(a: silent, .*; b: silent, .*\)$/),
     ]);
     for (const server of frozen) server.resume();
-    expect((await nextLines(masters, from + 3, 3)).sort()).toEqual([
+    expect((await nextLines(from + 3, 3)).sort()).toEqual([
       'log locks can be taken again: 2 of 3 masters vote',
       'log master a answers again',
       'log master b answers again',
@@ -206,16 +202,15 @@ describe('An application that takes no lock', () => {
 
 describe('An application that does not wait for its masters', () => {
   it('logs that no lock can be taken, each master that comes up, and that locks are available', async () => {
-    await using masters = await startMasters(3);
     for (const server of masters.servers) await server.kill();
-    await start(masters, { lazyConnect: true });
+    await start({ lazyConnect: true });
     const down = (name: string): string => `${name}: down, broken`;
-    expect(await nextLines(masters, 0, 2)).toEqual([
+    expect(await nextLines(0, 2)).toEqual([
       'log locks need 2 of 3 masters: a, b, c; ttl N ms',
       `error no lock can be taken: 0 of 3 masters vote (${['a', 'b', 'c'].map(down).join('; ')})`,
     ]);
     for (const server of masters.servers) await server.restart();
-    const said = await nextLines(masters, 2, 10);
+    const said = await nextLines(2, 10);
     expect([...said].sort()).toEqual(
       [
         ...['a', 'b', 'c'].flatMap((name) => [
@@ -230,12 +225,11 @@ describe('An application that does not wait for its masters', () => {
   }, 60_000);
 
   it('logs the masters that are missing beside a quorum', async () => {
-    await using masters = await startMasters(3);
-    await start(masters);
+    await start();
     await closeAll();
     await masters.servers[2]!.kill();
-    await start(masters, { lazyConnect: true });
-    expect(await nextLines(masters, 0, 3)).toEqual([
+    await start({ lazyConnect: true });
+    expect(await nextLines(0, 3)).toEqual([
       'log locks need 2 of 3 masters: a, b, c; ttl N ms',
       'warn master c does not vote: unreachable, broken',
       'log locks are available: 2 of 3 masters vote',
@@ -245,7 +239,6 @@ describe('An application that does not wait for its masters', () => {
 
 describe('An application that closes', () => {
   it('logs nothing when it closes its connections itself', async () => {
-    await using masters = await startMasters(3);
     const app = await boot({ imports: [RedlockModule.forRoot({ masters: [...masters.urls], ...OPTIONS })] });
     await app.close();
     expect(logs.join()).toContain('locks need 2 of 3 masters');
@@ -253,12 +246,11 @@ describe('An application that closes', () => {
   }, 30_000);
 
   it('does not report the quorum of masters whose connections it has given up', async () => {
-    await using masters = await startMasters(3);
     for (const server of masters.servers) server.pause();
     const app = await boot({
       imports: [RedlockModule.forRoot({ masters: [...masters.urls], ...OPTIONS, lazyConnect: true })],
     });
     await app.close();
-    expect(lines(masters)).toEqual(['log locks need 2 of 3 masters: a, b, c; ttl N ms']);
+    expect(lines()).toEqual(['log locks need 2 of 3 masters: a, b, c; ttl N ms']);
   }, 30_000);
 });

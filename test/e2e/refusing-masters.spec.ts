@@ -2,24 +2,26 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { type LockObserver, LockService, RedlockModule } from 'nestjs-redlock';
 import { command } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
-import { type Masters, startMasters } from '../support/masters.js';
+import { sharedMasters } from '../integration/support/shared-masters.js';
 import { boot, closeAll, logs } from './support/applications.js';
 
 afterEach(closeAll);
+
+const masters = sharedMasters(3);
 
 /** No round trip is longer, even on a busy machine. */
 const PATIENT = { masterTimeout: '2s', restartGuard: false } as const;
 
 /** The lines of the library after the boot, with `a`, `b` and `c` for the masters. */
-function lines({ servers }: Masters): string[] {
-  const names = new Map(servers.map(({ port }, index) => [`127.0.0.1:${port}`, 'abc'[index]!]));
+function lines(): string[] {
+  const names = new Map(masters.servers.map(({ port }, index) => [`127.0.0.1:${port}`, 'abc'[index]!]));
   const begin = logs.findIndex((line) => line.includes('locks are available'));
   const said = logs.slice(begin + 1).filter((line) => !line.includes('dependencies initialized'));
   return said.map((line) => line.replace(/127\.0\.0\.1:\d+/g, (address) => names.get(address)!));
 }
 
 /** The application, once it has reported that locks are available. */
-async function start(masters: Masters, observer: LockObserver = {}): Promise<LockService> {
+async function start(observer: LockObserver = {}): Promise<LockService> {
   const app = await boot({
     imports: [RedlockModule.forRoot({ masters: [...masters.urls], observers: [observer], ...PATIENT })],
   });
@@ -34,9 +36,8 @@ describe('An application whose masters refuse every write', () => {
   ])(
     'notices it and its end by itself, and logs each change once: %s',
     async (code, [first = '', ...rest], [last = '', ...others]) => {
-      await using masters = await startMasters(3);
       const events: string[] = [];
-      const locks = await start(masters, {
+      const locks = await start({
         masterRefused: () => events.push('refused'),
         masterVotesAgain: () => events.push('votes again'),
         quorumLost: () => events.push('quorum lost'),
@@ -47,7 +48,7 @@ describe('An application whose masters refuse every write', () => {
       await eventually(() => locks.status().masters[0]?.state === 'refused', 30_000);
       await command(b!.port, first, ...rest);
       await eventually(() => !locks.status().canVote, 30_000);
-      expect(lines(masters)).toEqual([
+      expect(lines()).toEqual([
         expect.stringMatching(`^warn master a does not vote: ${code} `),
         expect.stringMatching(`^warn master b does not vote: ${code} `),
         expect.stringMatching(
@@ -56,7 +57,7 @@ describe('An application whose masters refuse every write', () => {
       ]);
       await command(b!.port, last, ...others);
       await eventually(() => locks.status().canVote, 30_000);
-      expect(lines(masters).slice(3)).toEqual([
+      expect(lines().slice(3)).toEqual([
         'log master b votes again',
         'log locks can be taken again: 2 of 3 masters vote',
       ]);
@@ -66,8 +67,7 @@ describe('An application whose masters refuse every write', () => {
   );
 
   it('notices it when an acquisition fails, and a probe beside releases does not hide it', async () => {
-    await using masters = await startMasters(3);
-    const locks = await start(masters);
+    const locks = await start();
     const held = await Promise.all(['x', 'y', 'z'].map((key) => locks.acquire(key)));
     for (const { port } of masters.servers) await command(port, 'CONFIG', 'SET', 'maxmemory', '1');
     await expect(locks.acquire('order', { wait: 0 })).rejects.toThrow('OOM');
@@ -75,7 +75,7 @@ describe('An application whose masters refuse every write', () => {
     const releases = held.map((lock) => lock.release());
     await expect(locks.probe()).resolves.toMatchObject({ canVote: false });
     await Promise.all(releases);
-    expect(lines(masters).filter((line) => line.startsWith('error'))).toHaveLength(1);
+    expect(lines().filter((line) => line.startsWith('error'))).toHaveLength(1);
     for (const { port } of masters.servers) await command(port, 'CONFIG', 'SET', 'maxmemory', '0');
     await expect(locks.probe()).resolves.toMatchObject({ canVote: true });
     expect(locks.status().canVote).toBe(true);
@@ -92,7 +92,6 @@ describe('A lock that two of three masters refuse to extend, with the restart gu
   ])(
     'is lost with what they said, in the error and in the log: %s',
     async (code, ...refuse) => {
-      await using masters = await startMasters(3);
       const app = await boot({
         imports: [RedlockModule.forRoot({ masters: [...masters.urls], masterTimeout: '500ms', ttl: '2s' })],
       });
