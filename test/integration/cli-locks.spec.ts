@@ -1,4 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
+import { endRecord, jobResource, startRecord } from '../../lib/core/jobs/job-record.js';
+import { Keyspace } from '../../lib/core/keyspace.js';
+import type { Lock } from '../../lib/core/lock.js';
 import { cli, cliProcess, on, startCli } from '../support/cli.js';
 import { command } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
@@ -257,5 +260,282 @@ describe('release', () => {
     await command(masters.servers[0]!.port, 'SET', 'lock:x', 'token');
     expect((await release('--yes')).status).toBe(0);
     expect(await leftovers(masters.servers[0]!.port)).toEqual([]);
+  });
+});
+
+describe('Shared locks and permits', () => {
+  const SHARED = { mode: 'shared', wait: 0 } as const;
+
+  interface Listed {
+    readonly resource: string;
+    readonly slot?: number;
+    readonly state: string;
+    readonly sharedBy?: number;
+    readonly heldOn: readonly string[];
+  }
+
+  async function listed(...args: readonly string[]): Promise<readonly Listed[]> {
+    return (await json<{ readonly locks: readonly Listed[] }>('list', ...args)).locks;
+  }
+
+  describe('inspect', () => {
+    it('shows by how many holders a lock is shared', async () => {
+      await using contender = await Contender.on(masters.urls);
+      const [one, two] = [
+        await contender.acquire('prices', '30s', SHARED),
+        await contender.acquire('prices', '30s', SHARED),
+      ];
+      const shared = await run('inspect', 'prices');
+      expect(shared).toMatchObject({ status: 0, stderr: '' });
+      expect(shared.stdout).toMatch(/^shared by 2 holders$/m);
+      expect(shared.stdout.match(/held, shared by 2 holders, \d+\.\d s/g)).toHaveLength(3);
+      await one.release();
+      expect(await json('inspect', 'prices')).toMatchObject({ state: 'held', sharedBy: 1 });
+      await two.release();
+      expect((await run('inspect', 'prices')).stdout).toContain('"prices" is free');
+      for (const { port } of masters.servers) expect(await leftovers(port)).toEqual([]);
+    });
+
+    it('shows which permits of a name are taken', async () => {
+      await using contender = await Contender.on(masters.urls);
+      const held = await contender.acquire('stripe', '30s', { permits: 3, wait: 0 });
+      const { status, stdout } = await run('inspect', 'stripe', '--permits', '3');
+      expect(status).toBe(0);
+      expect(stdout).toContain('"stripe": 1 of 3 permits taken');
+      expect(stdout).toMatch(new RegExp(`${held.slot} +│ held +│ \\d+\\.\\d s +│ 3 of 3`));
+      const states = [0, 1, 2].map((slot) => ({ slot, state: slot === held.slot ? 'held' : 'free' }));
+      expect(await json('inspect', 'stripe', '--permits', '3')).toMatchObject({
+        ...{ resource: 'stripe', permits: 3, taken: 1, waiting: 0, slots: states },
+      });
+      const wrong = await run('inspect', 'stripe', '--permits', 'many');
+      expect(wrong).toMatchObject({ status: 2, stderr: expect.stringContaining('permits must be an integer from 1') });
+    });
+  });
+
+  describe('inspect of a name with permits', () => {
+    it('shows those that are taken, without their number, and not only that the lock is free', async () => {
+      await using contender = await Contender.on(masters.urls);
+      expect((await run('inspect', 'stripe')).stdout).not.toContain('permit');
+      expect(await json('inspect', 'stripe')).not.toHaveProperty('takenPermits');
+      await contender.acquire('stripe', '30s', { permits: 2, wait: 0 });
+      const two = await contender.acquire('stripe', '30s', { permits: 2, wait: 0 });
+      const { status, stdout, stderr } = await run('inspect', 'stripe');
+      expect([status, stderr]).toEqual([0, '']);
+      expect(stdout).toContain('"stripe" is free (held on 0 of 3 masters');
+      expect(stdout).toMatch(/#0 +│ held +│ \d+\.\d s +│ 3 of 3/);
+      expect(stdout).toContain('no lock of this name, but 2 permits of "stripe" are taken: #0, #1');
+      expect(await json('inspect', 'stripe')).toMatchObject({
+        ...{ state: 'free', takenPermits: { waiting: 0, slots: [{ slot: 0 }, { slot: 1 }] } },
+      });
+      await two.release();
+      await contender.acquire('stripe', '30s');
+      expect((await run('inspect', 'stripe')).stdout).toContain(
+        `beside the lock, 1 permit of "stripe" is taken: #${two.slot === 0 ? 1 : 0}`,
+      );
+      const fewer = await run('inspect', 'stripe', '--permits', '1');
+      expect(fewer.stderr).toContain('note: "stripe" is held as a lock: inspect it without --permits');
+    });
+
+    it('names permits beyond the number that was given, and a lock of that name', async () => {
+      await using contender = await Contender.on(masters.urls);
+      for (let count = 0; count < 4; count++) await contender.acquire('stripe', '30s', { permits: 4, wait: 0 });
+      await contender.acquire('prices', '30s', SHARED);
+      const few = await run('inspect', 'stripe', '--permits', '2');
+      expect(few.stdout).toContain('"stripe": 2 of 2 permits taken');
+      expect(few.stderr).toBe(
+        'note: more permits of this name are taken: #2, #3. Give the number that the application gives\n',
+      );
+      expect(await json('inspect', 'stripe', '--permits', '2')).toMatchObject({ taken: 2, beyond: [2, 3] });
+      const lock = await run('inspect', 'prices', '--permits', '5');
+      expect(lock.stdout).toContain('"prices": 0 of 5 permits taken');
+      expect(lock.stderr).toBe('note: "prices" is held as a lock, shared by 1 holder: inspect it without --permits\n');
+    });
+  });
+
+  describe('list', () => {
+    it('shows shared locks and permits beside exclusive locks', async () => {
+      await using contender = await Contender.on(masters.urls);
+      for (const { port } of masters.servers) {
+        await command(port, 'ZADD', 'lock:scores', 1, 'of another program');
+        await command(port, 'HSET', 'lock:hash', 'a', 1);
+      }
+      await contender.acquire('order:1', '30s');
+      await contender.acquire('prices', '30s', SHARED);
+      const slots = [
+        (await contender.acquire('stripe', '30s', { permits: 2, wait: 0 })).slot,
+        (await contender.acquire('stripe', '30s', { permits: 2, wait: 0 })).slot,
+      ];
+      await contender.acquire('eu:stripe', '30s', { permits: 1, wait: 0 });
+      expect([...slots].sort()).toEqual([0, 1]);
+
+      const all = await listed();
+      expect(all.map(({ resource, slot, state, sharedBy }) => [resource, slot, state, sharedBy])).toEqual([
+        ['eu:stripe', 0, 'held', undefined],
+        ['order:1', undefined, 'held', undefined],
+        ['prices', undefined, 'held', 1],
+        ['stripe', 0, 'held', undefined],
+        ['stripe', 1, 'held', undefined],
+      ]);
+      expect(all.every(({ heldOn }) => heldOn.length === 3)).toBe(true);
+      // The pattern is that of the name, and not of the key, in which the number precedes the name.
+      expect((await listed('stripe')).map(({ resource }) => resource)).toEqual(['stripe', 'stripe']);
+      expect((await listed('*[o-s]tr?pe')).map(({ slot }) => slot)).toEqual([0, 0, 1]);
+      const { stdout } = await run('list');
+      expect(stdout).toMatch(/"stripe" #1 +│ held/);
+      expect(stdout).toMatch(/"prices" +│ held .*shared by 1 holder/);
+      expect(stdout).toContain('2 locks with 2 holders, 3 permits');
+      expect(stdout).not.toContain('\0');
+    });
+  });
+
+  describe('release', () => {
+    it('takes a permit away from its holder, and leaves the others alone', async () => {
+      await using contender = await Contender.on(masters.urls, { masterTimeout: 1_000 });
+      const [one, two] = [
+        await contender.acquire('stripe', '30s', { permits: 2, wait: 0 }),
+        await contender.acquire('stripe', '30s', { permits: 2, wait: 0 }),
+      ];
+      const ended = await run('release', 'stripe', '--yes', '--permit', String(one.slot));
+      expect(ended.status).toBe(0);
+      expect(ended.stdout).toContain(` released "stripe" #${one.slot} (revoked, `);
+      await expect(one.extend()).rejects.toMatchObject({ code: 'LOCK_LOST', cause: 'owner-changed' });
+      await expect(two.extend()).resolves.toBeUndefined();
+      const slot = String(two.slot);
+      expect(await json('release', 'stripe', '--yes', '--at-once', '--permit', slot)).toMatchObject({
+        resource: 'stripe',
+        slot: two.slot,
+        released: true,
+      });
+      await using next = await Contender.on(masters.urls, { masterTimeout: 1_000 });
+      expect((await next.acquire('stripe', '30s', { permits: 2, wait: 0 })).slot).toBe(two.slot);
+    });
+
+    it('names the permits of a name whose lock is not held', async () => {
+      await using contender = await Contender.on(masters.urls);
+      await contender.acquire('stripe', '30s', { permits: 1, wait: 0 });
+      const hint = 'the permit #0 of this name is taken, and --permit 0 would release that one';
+      for (const [args, name] of [
+        [[], '"stripe"'],
+        [['--permit', '7'], '"stripe" #7'],
+      ] as const) {
+        const { status, stdout } = await run('release', 'stripe', '--yes', ...args);
+        expect([status, stdout]).toEqual([1, `${name} is not held, so nothing was released: ${hint}\n`]);
+      }
+    });
+
+    it('refuses to take a shared lock away, and explains what ends it', async () => {
+      await using contender = await Contender.on(masters.urls, { masterTimeout: 1_000 });
+      const lock = await contender.acquire('prices', '30s', SHARED);
+      for (const args of [[], ['--at-once']]) {
+        const ended = await run('release', 'prices', '--yes', ...args);
+        expect(ended).toMatchObject({ status: 1, stdout: '' });
+        expect(ended.stderr).toMatch(
+          /^"prices" is shared by 1 holder, and a shared lock cannot be taken away\. A holder that has crashed ends by itself, in at most \d+\.\d s; /,
+        );
+      }
+      await expect(lock.extend()).resolves.toBeUndefined();
+      expect(await json('release', 'prices', '--yes')).toMatchObject({ resource: 'prices', released: false });
+    });
+
+    it('refuses what is not the slot of a permit', async () => {
+      const ended = await run('release', 'stripe', '--permit', '-1');
+      expect(ended).toMatchObject({
+        status: 2,
+        stderr: expect.stringContaining('--permit must be the slot of a permit'),
+      });
+    });
+  });
+});
+
+describe('jobs', () => {
+  const NOON = Date.UTC(2026, 10, 22, 12);
+  const WRITING = { holder: 'web-1:1', at: NOON + 10 };
+  const BEGUN = startRecord(undefined, { tick: NOON, attempt: 1 }, WRITING);
+  const FAILED = endRecord(BEGUN, { holder: 'web-1:1', at: NOON + 2_010 }, { message: 'the disk is full' });
+
+  interface Job {
+    readonly name: string;
+    readonly state: string;
+    readonly isSettled: boolean;
+  }
+
+  /** For dead masters, which are given up on only then. */
+  const jobsWithin2s = (...args: readonly string[]) => run('jobs', ...args, '--timeout', '2s');
+
+  async function listed(...args: readonly string[]): Promise<readonly Job[]> {
+    return (await json<{ jobs: readonly Job[] }>('jobs', ...args)).jobs;
+  }
+
+  async function take(contender: Contender, name: string, record: unknown): Promise<Lock> {
+    const lock = await contender.acquire(jobResource(name), '30s', { wait: '20s', extend: true });
+    await lock.state.set(record);
+    return lock;
+  }
+
+  it('shows the last run of each job, and the runs of one', async () => {
+    await using contender = await Contender.on(masters.urls);
+    const running = await take(contender, 'sync', BEGUN);
+    await (await take(contender, 'report', FAILED)).release();
+    await (await take(contender, 'crashed', BEGUN)).release();
+    await (await take(contender, 'not a record', { cursor: 7 })).release();
+
+    expect(await listed()).toMatchObject([
+      { name: 'crashed', state: 'unfinished', isSettled: true },
+      { name: 'report', state: 'failed', isSettled: true },
+      { name: 'sync', state: 'running', isSettled: true },
+    ]);
+    const all = await run('jobs');
+    expect(all).toMatchObject({ status: 0, stderr: '' });
+    expect(all.stdout).toMatch(/report +│ failed +│ 2026-11-22 12:00:00Z │ 2\.0 s │ web-1:1 +│ 1 +│ yes/);
+    expect(all.stdout).toContain('3 jobs');
+    const one = await run('jobs', 'report');
+    expect(one).toMatchObject({ status: 0, stderr: '' });
+    expect(one.stdout).toMatch(/failed .*the disk is full/);
+    expect(one.stdout).toContain('"report" is failed\n');
+    await running.release();
+  });
+
+  it('reads by the rule of a majority', async () => {
+    await using contender = await Contender.on(masters.urls);
+    await (await take(contender, 'report', FAILED)).release();
+    const entry = new Keyspace('lock:').stateOf(jobResource('report'));
+    const [a, b, c] = masters.servers;
+    await command(a!.port, 'DEL', entry);
+    expect(await listed()).toMatchObject([{ name: 'report', isSettled: true }]);
+    await command(b!.port, 'DEL', entry);
+    const lost = await run('jobs', 'report');
+    expect(lost.status).toBe(0);
+    expect(lost.stdout).toContain('"report" is failed, but no majority of the masters has stored that');
+
+    await a!.kill();
+    const without = await jobsWithin2s();
+    expect(without).toMatchObject({ status: 0, stdout: expect.stringContaining('1 job') });
+    expect(without.stderr).toMatch(/was not asked: .*ECONNREFUSED/);
+    await command(c!.port, 'ACL', 'SETUSER', 'default', '-scan');
+    const tooFew = await jobsWithin2s();
+    expect(tooFew.status).toBe(1);
+    expect(tooFew.stderr).toMatch(/was not asked: .*scan/);
+    // The record of one job needs no SCAN.
+    expect(await jobsWithin2s('report')).toMatchObject({ status: 0 });
+    await b!.kill();
+    const alone = await jobsWithin2s('report');
+    expect(alone).toMatchObject({ status: 1, stderr: expect.stringContaining('ECONNREFUSED') });
+  });
+
+  it('ends with status 1 for a job without a record, and 2 for a name that cannot be one', async () => {
+    const none = await run('jobs');
+    expect(none).toMatchObject({
+      ...{ status: 0, stdout: '0 jobs with a record with the prefix "lock:" (--prefix names another)\n' },
+    });
+    const missing = await run('jobs', 'nosuch');
+    expect(missing).toMatchObject({ status: 1, stdout: '' });
+    expect(missing.stderr).toContain('the job "nosuch" has no record with the prefix "lock:"');
+    expect(await run('jobs', 'of undefined')).toMatchObject({ status: 2 });
+  });
+
+  it('knows the records of applications without a restart guard', async () => {
+    await using contender = await Contender.on(masters.urls, { restartGuard: false });
+    await (await take(contender, 'report', FAILED)).release();
+    expect(await listed('--no-restart-guard')).toMatchObject([{ name: 'report', isSettled: true }]);
   });
 });
