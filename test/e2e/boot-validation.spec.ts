@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Controller, Get, Injectable, Scope, UseInterceptors } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import {
@@ -19,12 +19,24 @@ import { inspect } from 'node:util';
 import { anything, optionObjects } from '../support/hostile.js';
 import { fc } from '../support/properties.js';
 
+jest.setTimeout(60_000);
+
+afterEach(closeAll);
+
+/** What a caller without types could write. */
+const untyped = (value: unknown): never => value as never;
+
+async function refusalOf(action: () => unknown): Promise<RedlockConfigError> {
+  try {
+    await action();
+  } catch (error) {
+    expect(error).toBeInstanceOf(RedlockConfigError);
+    return error as RedlockConfigError;
+  }
+  throw new Error('it was not refused');
+}
+
 describe('Validation at boot', () => {
-  afterEach(closeAll);
-
-  /** What a caller without types could write. */
-  const anything = (value: unknown): never => value as never;
-
   /** Values that are invalid as durations, whatever the bounds are. */
   const NO_DURATIONS: [unknown, string][] = [
     [NaN, 'NaN'],
@@ -42,18 +54,8 @@ describe('Validation at boot', () => {
     [10n, '10n'],
   ];
 
-  async function failureOf(start: () => unknown): Promise<RedlockConfigError> {
-    try {
-      await start();
-    } catch (error) {
-      expect(error).toBeInstanceOf(RedlockConfigError);
-      return error as RedlockConfigError;
-    }
-    throw new Error('it booted');
-  }
-
   const bootWith = (options: object) =>
-    failureOf(() => boot({ imports: [RedlockModule.forRoot(anything({ masters: memoryMasters(3), ...options }))] }));
+    refusalOf(() => boot({ imports: [RedlockModule.forRoot(untyped({ masters: memoryMasters(3), ...options }))] }));
 
   describe('The validation of the module options at boot', () => {
     it.each(NO_DURATIONS)('refuses ttl: %p', async (value, shown) => {
@@ -129,12 +131,12 @@ describe('Validation at boot', () => {
       ['null', null],
       ['a number', 3],
     ])('refuses %s in place of the options', async (_, options) => {
-      const error = await failureOf(() => boot({ imports: [RedlockModule.forRoot(anything(options))] }));
+      const error = await refusalOf(() => boot({ imports: [RedlockModule.forRoot(untyped(options))] }));
       expect(error.message).toContain('options must be a list of masters, or an object with `masters`');
     });
 
     it('refuses a client in place of the options', async () => {
-      const error = await failureOf(() => boot({ imports: [RedlockModule.forRoot(anything(client))] }));
+      const error = await refusalOf(() => boot({ imports: [RedlockModule.forRoot(untyped(client))] }));
       expect(error.message).toContain('an object with `masters`; a client goes into a list, such as [client]');
     });
 
@@ -192,7 +194,7 @@ describe('Validation at boot', () => {
         @WithLock('a', { ttl: ttl as Duration, ...options })
         async run(): Promise<void> {}
       }
-      const error = await failureOf(() => boot({ imports: [new Locks().module()], providers: [Jobs] }));
+      const error = await refusalOf(() => boot({ imports: [new Locks().module()], providers: [Jobs] }));
       expect(error.message).toContain(`@WithLock on Jobs.run${message}`);
     });
 
@@ -203,7 +205,7 @@ describe('Validation at boot', () => {
         @UseInterceptors(LockInterceptor('cart', { ttl: ttl as Duration, ...options }))
         get(): void {}
       }
-      const error = await failureOf(() => boot({ imports: [new Locks().module()], controllers: [Carts] }));
+      const error = await refusalOf(() => boot({ imports: [new Locks().module()], controllers: [Carts] }));
       expect(error.message).toContain(`LockInterceptor on Carts.get${message}`);
     });
   });
@@ -217,10 +219,10 @@ describe('Validation at boot', () => {
       @Controller()
       class Carts {
         @Get()
-        @UseInterceptors(LockInterceptor('cart', { onLocked: anything(onLocked) }))
+        @UseInterceptors(LockInterceptor('cart', { onLocked: untyped(onLocked) }))
         get(): void {}
       }
-      const error = await failureOf(() => boot({ imports: [new Locks().module()], controllers: [Carts] }));
+      const error = await refusalOf(() => boot({ imports: [new Locks().module()], controllers: [Carts] }));
       expect(error.message).toContain(
         `LockInterceptor on Carts.get: onLocked must be 'throw', a status to send such as { status: 202 }, or a function, got ${shown}`,
       );
@@ -267,14 +269,14 @@ describe('Validation at boot', () => {
       ['a value', { provide: 'W', useValue: new Wrong() }],
       ['the result of a factory', { provide: 'W', useFactory: () => new Wrong() }],
     ])('%s', async (_, provider) => {
-      const error = await failureOf(() => boot({ imports: [new Locks().module()], providers: [provider] }));
+      const error = await refusalOf(() => boot({ imports: [new Locks().module()], providers: [provider] }));
       expect(error.option).toBe('@WithLock on Wrong.run: ttl');
     });
 
     it('a controller and a subclass', async () => {
       @Controller()
       class Subclass extends Wrong {}
-      const error = await failureOf(() => boot({ imports: [new Locks().module()], controllers: [Subclass] }));
+      const error = await refusalOf(() => boot({ imports: [new Locks().module()], controllers: [Subclass] }));
       expect(error.option).toBe('@WithLock on Wrong.run: ttl');
     });
 
@@ -286,17 +288,12 @@ describe('Validation at boot', () => {
         async run(): Promise<void> {}
       }
       const start = () => boot({ imports: [main.module(), billing.module()], providers: [WrongBilling] });
-      expect((await failureOf(start)).option).toBe('@WithLock on WrongBilling.run: ttl');
+      expect((await refusalOf(start)).option).toBe('@WithLock on WrongBilling.run: ttl');
     });
   });
 });
 
 describe('Hostile options', () => {
-  afterEach(closeAll);
-
-  /** What a caller without types could write. */
-  const untyped = (value: unknown): never => value as never;
-
   /** Settles with the result of the action. If the action fails, its error must be informative and short. */
   async function attempt<T>(action: () => T | Promise<T>): Promise<T | undefined> {
     try {
@@ -309,16 +306,6 @@ describe('Hostile options', () => {
       return undefined;
     }
   }
-
-  const refusalOf = async (action: () => unknown): Promise<RedlockConfigError> => {
-    try {
-      await action();
-    } catch (error) {
-      expect(error).toBeInstanceOf(RedlockConfigError);
-      return error as RedlockConfigError;
-    }
-    throw new Error('it was not refused');
-  };
 
   const MODULE_OPTIONS = ['ttl', 'wait', 'maxTtl', 'keyPrefix', 'enabled', 'clock', 'isGlobal'];
   const CALL_OPTIONS = ['wait', 'extend', 'maxHold', 'signal', 'reentrant', 'onLocked', 'service'];
@@ -335,7 +322,7 @@ describe('Hostile options', () => {
         }),
         { numRuns: 60 },
       );
-    }, 60_000);
+    });
 
     it('given to forRoot unchanged is accepted, or refused by name', async () => {
       await fc.assert(
@@ -377,7 +364,7 @@ describe('Hostile options', () => {
       );
       expect(ran).toBeGreaterThan(0);
       await locks.expectNothingLeft();
-    }, 60_000);
+    });
 
     it('given to a decorator or an interceptor is accepted, or refused by name at once', async () => {
       await fc.assert(

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { TerminusModule } from '@nestjs/terminus';
 import { Cluster } from 'ioredis';
@@ -6,6 +6,8 @@ import { LockService, type MasterSource, RedlockModule, type RedlockModuleOption
 import { RedlockHealthIndicator, RedlockHealthModule } from 'nestjs-redlock/terminus';
 import { type ClusterOptions, startCluster, type TestCluster } from '../support/cluster.js';
 import { boot, closeAll } from './support/applications.js';
+
+jest.setTimeout(60_000);
 
 /** Wide enough for a busy machine. */
 const PATIENT = { masterTimeout: '2s', connectTimeout: '20s', restartGuard: false } as const;
@@ -44,7 +46,7 @@ function urlOfCluster(): string {
 let cluster: TestCluster;
 beforeAll(async () => {
   cluster = await startCluster(STEADY);
-}, 60_000);
+});
 afterEach(closeAll);
 afterAll(() => cluster[Symbol.asyncDispose]());
 
@@ -73,7 +75,7 @@ describe('An application on a cluster', () => {
     for (const name of names) expect(await other!.tryAcquire(name, '10s')).toBeNull();
     await lock.release();
     await (await other!.acquire(names, '10s')).release();
-  }, 60_000);
+  });
 
   it('counts one cluster under two names once', async () => {
     const [first, second] = cluster.nodes.map(({ port }) => `redis+cluster://127.0.0.1:${port}`);
@@ -82,7 +84,7 @@ describe('An application on a cluster', () => {
       name: 'RedlockConfigError',
       message: expect.stringContaining('the same server'),
     });
-  }, 60_000);
+  });
 
   // The last one, because it ends the cluster.
   it('has the primaries in its health check, and in the advice of errors the URL for doctor', async () => {
@@ -99,5 +101,5 @@ describe('An application on a cluster', () => {
       code: 'QUORUM_UNAVAILABLE',
       message: expect.stringContaining(`npx nestjs-redlock doctor --master '${urlOfCluster()}'`),
     });
-  }, 60_000);
+  });
 });

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { request as requestOf } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import {
   type CanActivate,
   type ExecutionContext,
@@ -20,6 +20,8 @@ import { eventually } from '../support/eventually.js';
 import { sharedMasters } from '../integration/support/shared-masters.js';
 import { ADAPTERS } from './support/adapters.js';
 import { closeAll, closeLater, listen, logs } from './support/applications.js';
+
+jest.setTimeout(60_000);
 
 /** Admits requests with this header. */
 const TICKET = { 'x-user': 'anna' };
@@ -171,7 +173,7 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
       await (await waiting).release();
       const { services: later } = await stateOf(url);
       expect(later).toMatchObject([{ held: { count: 0 }, waiting: { count: 0 } }]);
-    }, 60_000);
+    });
 
     it('shows why no lock can be taken, and records that the quorum was lost and restored', async () => {
       const { url } = await start(GUARDED, masters.urls);
@@ -192,7 +194,7 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
 
       await masters.servers[1]!.restart();
       await eventually(async () => (await stateOf(url)).events.at(-1)!.text.startsWith('locks can be taken again'));
-    }, 60_000);
+    });
 
     it('inspects any resource, without a ticket while it is read-only', async () => {
       const { url, locks } = await start(GUARDED, masters.urls);
@@ -205,7 +207,7 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
       expect(await inspectionOf(url, 'a b/ü')).toMatchObject({ state: 'free' });
       expect(await statusOf('GET', `${url}/api/inspect?resource=`, PAGE)).toBe(400);
       expect(await statusOf('GET', `${url}/api/inspect?resource=a&service=none`, PAGE)).toBe(404);
-    }, 60_000);
+    });
 
     it('releases a lock by force, so that its holder cannot extend it, and writes an audit line', async () => {
       const { url, locks } = await start(ACTING, masters.urls);
@@ -227,7 +229,7 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
       expect(after).not.toHaveProperty('ticket');
       const { events } = await stateOf(url);
       expect(events.map(({ kind }) => kind)).toEqual(['good', 'action', 'lost']);
-    }, 60_000);
+    });
 
     it('releases a permit by force, and leaves the other permits and the lock of the name alone', async () => {
       const { url, locks } = await start(ACTING, masters.urls);
@@ -249,7 +251,7 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
       await expect(other.extend()).resolves.toBeUndefined();
       await expect(lock.extend()).resolves.toBeUndefined();
       expect(await inspectionOf(url, title)).toMatchObject({ slot: one.slot, revoked: true });
-    }, 60_000);
+    });
   });
 
   it('uses relative addresses only, below a global prefix and in an application with versions', async () => {
@@ -282,7 +284,7 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
       { resources: ['stripe'], since: expect.any(Number), slot: permit.slot },
     ]);
     expect(await inspectionOf(url, 'prices')).toMatchObject({ state: 'held', sharedBy: 1 });
-  }, 60_000);
+  });
 
   it('shows which permits of a name are taken, and not that its lock is free', async () => {
     const { url, locks } = await start(GUARDED);
@@ -314,7 +316,7 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
     await Promise.all(held.map((lock) => lock.release()));
     await (await waiting).release();
     expect(await inspectionOf(url, 'stripe')).not.toHaveProperty('permits');
-  }, 60_000);
+  });
 
   it('shows the holder and the number of waiters where the masters report them', async () => {
     const { url, locks } = await start(GUARDED);

@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Controller, Get, Inject } from '@nestjs/common';
 import { HealthCheck, HealthCheckService, TerminusModule } from '@nestjs/terminus';
 import { LockService, RedlockModule, type RedlockModuleOptions } from 'nestjs-redlock';
@@ -11,6 +11,8 @@ import { leftovers } from '../support/leftovers.js';
 import { startMasters } from '../support/masters.js';
 import { sharedMasters } from '../integration/support/shared-masters.js';
 import { closeAll, listen } from './support/applications.js';
+
+jest.setTimeout(60_000);
 
 @Controller()
 class HealthController {
@@ -84,7 +86,7 @@ describe('The health check on real servers', () => {
       expect(latency).toBeGreaterThan(0);
       expect(latency).toBeLessThanOrEqual(2_000);
     }
-  }, 30_000);
+  });
 
   it('stays up and names a master that is down, and goes down with a majority of them', async () => {
     const { url } = await start({ ...PATIENT, masters: [...masters.urls] });
@@ -111,7 +113,7 @@ describe('The health check on real servers', () => {
     await first!.restart();
     await eventually(async () => (await healthOf(url)).status === 200);
     await expect(statesOf(url)).resolves.toEqual(['voting', 'down', 'voting']);
-  }, 60_000);
+  });
 
   it('notices a hung master although no lock is requested', async () => {
     const { url } = await start({ ...PATIENT, masterTimeout: '300ms', masters: [...masters.urls] });
@@ -120,25 +122,21 @@ describe('The health check on real servers', () => {
     expect(details.redlock!.masters[2]).toMatchObject({ state: 'silent', reason: 'no answer in time' });
     masters.servers[2]!.resume();
     await eventually(async () => (await statesOf(url))[2] === 'voting');
-  }, 30_000);
+  });
 
   it.each([
     ['OOM', ['CONFIG', 'SET', 'maxmemory', '1']],
     ['NOREPLICAS', ['CONFIG', 'SET', 'min-replicas-to-write', '1']],
     ['READONLY', ['REPLICAOF', '127.0.0.1', '1']],
     ['NOPERM', ['ACL', 'SETUSER', 'default', '-set']],
-  ])(
-    'is down when a majority of masters refuses every write: %s',
-    async (code, [first = '', ...args]) => {
-      const { url } = await start({ ...PATIENT, masters: [...masters.urls] });
-      for (const { port } of masters.servers.slice(0, 2)) await command(port, first, ...args);
-      const { status, details } = await healthOf(url);
-      expect(status).toBe(503);
-      const refused = { state: 'refused', reason: expect.stringMatching(`^${code} `) };
-      expect(details.redlock!.masters).toMatchObject([refused, refused, { state: 'voting' }]);
-    },
-    30_000,
-  );
+  ])('is down when a majority of masters refuses every write: %s', async (code, [first = '', ...args]) => {
+    const { url } = await start({ ...PATIENT, masters: [...masters.urls] });
+    for (const { port } of masters.servers.slice(0, 2)) await command(port, first, ...args);
+    const { status, details } = await healthOf(url);
+    expect(status).toBe(503);
+    const refused = { state: 'refused', reason: expect.stringMatching(`^${code} `) };
+    expect(details.redlock!.masters).toMatchObject([refused, refused, { state: 'voting' }]);
+  });
 
   it('is down when a majority of masters cannot save: MISCONF', async () => {
     await using masters = await startMasters(3, { args: ['--save', '3600', '1'] });
@@ -153,13 +151,13 @@ describe('The health check on real servers', () => {
     const { details } = await healthOf(url);
     const refused = { state: 'refused', reason: expect.stringMatching(/^MISCONF /) };
     expect(details.redlock!.masters).toMatchObject([refused, refused, { state: 'voting' }]);
-  }, 30_000);
+  });
 
   it('leaves no key on the masters', async () => {
     const { url } = await start({ ...PATIENT, masters: [...masters.urls] });
     await healthOf(url);
     for (const { port } of masters.servers) expect(await leftovers(port)).toEqual([]);
-  }, 30_000);
+  });
 
   it('is down while a majority is quarantined, with the reason and the remaining time', async () => {
     const { url } = await start({ masters: [...masters.urls], masterTimeout: '2s' });
@@ -175,13 +173,13 @@ describe('The health check on real servers', () => {
       expect(master.remaining).toBeLessThanOrEqual(2 * (30_000 + 302));
       expect(Number.isInteger(master.remaining)).toBe(true);
     }
-  }, 30_000);
+  });
 
   it('is up as soon as the quarantine has ended', async () => {
     const { url } = await start({ masters: [...masters.urls], ttl: '1s', maxTtl: '1s', masterTimeout: '250ms' });
     await eventually(async () => (await healthOf(url)).status === 200);
     expect((await statesOf(url)).filter((state) => state === 'voting').length).toBeGreaterThanOrEqual(2);
-  }, 60_000);
+  });
 });
 
 describe('The health check of several lock services', () => {

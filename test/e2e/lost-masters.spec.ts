@@ -1,9 +1,11 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type LockObserver, LockService, RedlockModule, type RedlockModuleOptions } from 'nestjs-redlock';
 import { eventually } from '../support/eventually.js';
 import { sharedMasters } from '../integration/support/shared-masters.js';
 import { boot, closeAll, logs } from './support/applications.js';
+
+jest.setTimeout(90_000);
 
 afterEach(closeAll);
 
@@ -76,7 +78,7 @@ describe('An application that boots together with its masters', () => {
       'log locks are available: 2 of 3 masters vote',
       ...['a', 'b', 'c'].map((name) => `log master ${name} votes again`),
     ]);
-  }, 60_000);
+  });
 
   it('logs that locks are available if its masters are known', async () => {
     await start();
@@ -86,7 +88,7 @@ describe('An application that boots together with its masters', () => {
       'log locks need 2 of 3 masters: a, b, c; ttl N ms',
       'log locks are available: 3 of 3 masters vote',
     ]);
-  }, 60_000);
+  });
 });
 
 describe('An application whose masters are killed under load', () => {
@@ -133,7 +135,7 @@ describe('An application whose masters are killed under load', () => {
     ]);
     await closeAll();
     expect(events.slice(9)).toEqual(['stopped']);
-  }, 90_000);
+  });
 
   it('says how long it takes if only a quarantine keeps a quorum from voting', async () => {
     const locks = await start();
@@ -146,7 +148,7 @@ describe('An application whose masters are killed under load', () => {
       'warn lost the connection to b: broken',
       'error no lock can be taken: 1 of 3 masters vote, a quorum by T at the latest (a: quarantined, it lost its data; b: down, broken)',
     ]);
-  }, 60_000);
+  });
 });
 
 describe('An application whose masters freeze under load', () => {
@@ -176,7 +178,7 @@ describe('An application whose masters freeze under load', () => {
       'log master a answers again',
       'log master b answers again',
     ]);
-  }, 60_000);
+  });
 });
 
 describe('An application that takes no lock', () => {
@@ -197,7 +199,7 @@ describe('An application that takes no lock', () => {
       'log master a answers again',
       'log master b answers again',
     ]);
-  }, 90_000);
+  });
 });
 
 describe('An application that does not wait for its masters', () => {
@@ -222,7 +224,7 @@ describe('An application that does not wait for its masters', () => {
       ].sort(),
     );
     expect(said.indexOf('log locks are available: 2 of 3 masters vote')).toBeGreaterThanOrEqual(8);
-  }, 60_000);
+  });
 
   it('logs the masters that are missing beside a quorum', async () => {
     await start();
@@ -234,7 +236,7 @@ describe('An application that does not wait for its masters', () => {
       'warn master c does not vote: unreachable, broken',
       'log locks are available: 2 of 3 masters vote',
     ]);
-  }, 60_000);
+  });
 });
 
 describe('An application that closes', () => {
@@ -243,7 +245,7 @@ describe('An application that closes', () => {
     await app.close();
     expect(logs.join()).toContain('locks need 2 of 3 masters');
     expect(logs.join()).not.toMatch(/lost the connection|no lock can be taken|connected to/);
-  }, 30_000);
+  });
 
   it('does not report the quorum of masters whose connections it has given up', async () => {
     for (const server of masters.servers) server.pause();
@@ -252,5 +254,5 @@ describe('An application that closes', () => {
     });
     await app.close();
     expect(lines()).toEqual(['log locks need 2 of 3 masters: a, b, c; ttl N ms']);
-  }, 30_000);
+  });
 });

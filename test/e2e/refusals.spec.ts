@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import {
   LockLostError,
@@ -16,6 +16,8 @@ import { Locks } from './support/locks.js';
 import { command } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
 import { type Masters, startMasters } from '../support/masters.js';
+
+jest.setTimeout(120_000);
 
 describe('What the library refuses', () => {
   const anything = (value: unknown): never => value as never;
@@ -332,7 +334,7 @@ describe('What the servers do not permit', () => {
 
   beforeAll(async () => {
     masters = await startMasters(3);
-  }, 60_000);
+  });
   afterAll(() => masters.stop());
 
   beforeEach(async () => {
@@ -350,7 +352,7 @@ describe('What the servers do not permit', () => {
     await eventually(() => locks.status().canVote, 30_000);
     await eventually(() => logs.some((line) => line.includes('locks are available')), 30_000);
     logs.length = 0;
-  }, 60_000);
+  });
   afterEach(async () => {
     await change('+@all', 'allkeys', 'allchannels');
     await closeAll();
@@ -416,7 +418,6 @@ describe('What the servers do not permit', () => {
         expect(risks().filter((line) => line.startsWith('log locks can be taken again'))).toHaveLength(1);
         expect(risks().filter((line) => line.endsWith('votes again'))).toHaveLength(3);
       },
-      120_000,
     );
 
     it.each([
@@ -445,7 +446,6 @@ describe('What the servers do not permit', () => {
         await useAll(`again:${name}`);
         expect(risks().filter((line) => line.includes('this is over'))).toHaveLength(3);
       },
-      60_000,
     );
   });
 
@@ -460,7 +460,7 @@ describe('What the servers do not permit', () => {
       await command(port, 'ACL', 'SETUSER', 'default', '+hset');
       await eventually(async () => (await locks.probe()).masters[0]?.state === 'voting', 30_000);
       expect(risks()).toHaveLength(2);
-    }, 60_000);
+    });
 
     it('for the keys of the library is named if the marker of the restart guard cannot be read', async () => {
       await change('resetkeys', '~other:*');
@@ -471,22 +471,18 @@ describe('What the servers do not permit', () => {
       }, 30_000);
       expect(misleading(messages)).toEqual([]);
       expect(messages.at(-1)).toContain('~lock:*');
-    }, 60_000);
+    });
 
-    it.each(['time', 'hmget', 'eval'])(
-      'that is missing at boot is named by its error: %s',
-      async (name) => {
-        await closeAll();
-        await change(`-${name}`);
-        const error = await boot({
-          imports: [RedlockModule.forRoot({ masters: [...masters.urls], connectTimeout: '20s' })],
-        }).then(
-          () => undefined,
-          (reason: unknown) => String(reason),
-        );
-        expect(error).toMatch(new RegExp(`NOPERM .*'${name}'`));
-      },
-      60_000,
-    );
+    it.each(['time', 'hmget', 'eval'])('that is missing at boot is named by its error: %s', async (name) => {
+      await closeAll();
+      await change(`-${name}`);
+      const error = await boot({
+        imports: [RedlockModule.forRoot({ masters: [...masters.urls], connectTimeout: '20s' })],
+      }).then(
+        () => undefined,
+        (reason: unknown) => String(reason),
+      );
+      expect(error).toMatch(new RegExp(`NOPERM .*'${name}'`));
+    });
   });
 });

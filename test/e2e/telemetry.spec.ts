@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Inject, Injectable } from '@nestjs/common';
 import { context, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
@@ -20,6 +20,8 @@ import { LockedCron, RedlockScheduleModule } from 'nestjs-redlock/schedule';
 import { command } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
 import { sharedMasters } from '../integration/support/shared-masters.js';
+
+jest.setTimeout(60_000);
 
 describe('The telemetry of an application', () => {
   let telemetry: Telemetry;
@@ -245,12 +247,12 @@ describe('The log of the restart guard', () => {
       await eventually(() => masters.servers.every(({ port }) => saidOf(port).length === 2));
       for (const { port } of masters.servers) expect(saidOf(port)[1]).toBe(`log master 127.0.0.1:${port} votes again`);
       expect(locks.status()).toMatchObject({ canVote: true, masters: Array(3).fill({ state: 'voting' }) });
-    }, 60_000);
+    });
 
     it('gets its first lock within the usual budget with settings for trials', async () => {
       const app = await start({ masters: [...masters.urls], ttl: '2s', maxTtl: '2s', masterTimeout: '500ms' });
       await expect(app.get(LockService).withLock('a', () => 'done')).resolves.toBe('done');
-    }, 30_000);
+    });
   });
 
   describe('A master that loses its vote while the application runs', () => {
@@ -271,7 +273,7 @@ describe('The log of the restart guard', () => {
         expect.stringMatching(/^warn master \S+ does not vote: it is a replica/),
         expect.stringMatching(/^log master \S+ votes again$/),
       ]);
-    }, 60_000);
+    });
 
     async function handshakesOf(port: number): Promise<number> {
       const stats = String(await command(port, 'INFO', 'commandstats'));

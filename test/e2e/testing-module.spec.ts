@@ -13,54 +13,54 @@ import { ManualClock, memoryLockService, memoryMasters, RedlockTestingModule } f
 import { boot, closeAll, closeLater, compile, logs } from './support/applications.js';
 import { deferred } from './support/deferred.js';
 
+afterEach(closeAll);
+
+@Injectable()
+class Orders {
+  constructor(
+    readonly byClass: LockService,
+    @InjectLockService() readonly byToken: LockService,
+  ) {}
+
+  @WithLock('order', { ttl: '10s', wait: 0 })
+  async ship(): Promise<readonly string[] | undefined> {
+    return this.byClass.current()?.resources;
+  }
+}
+
+/** Injects no lock service: only the decorator needs one. */
+@Injectable()
+class Decorated {
+  @WithLock('order', { ttl: '10s', wait: 0 })
+  async ship(): Promise<string> {
+    return 'shipped';
+  }
+}
+
+@Injectable()
+class Billing {
+  @WithLock('bill', { ttl: '10s', service: 'billing', wait: 0 })
+  async run(): Promise<string> {
+    return 'billed';
+  }
+}
+
+@Controller()
+class Carts {
+  @Get()
+  @UseInterceptors(LockInterceptor('cart', { ttl: '10s', wait: 0 }))
+  checkOut(): string {
+    return 'done';
+  }
+}
+
+/** Nothing listens on this port, so every attempt to connect fails. */
+const UNREACHABLE = { masters: ['redis://127.0.0.1:1'], connectTimeout: 500 };
+
+@Module({ imports: [RedlockModule.forRoot(UNREACHABLE)], providers: [Orders], controllers: [Carts] })
+class AppModule {}
+
 describe('The testing module', () => {
-  afterEach(closeAll);
-
-  @Injectable()
-  class Orders {
-    constructor(
-      readonly byClass: LockService,
-      @InjectLockService() readonly byToken: LockService,
-    ) {}
-
-    @WithLock('order', { ttl: '10s', wait: 0 })
-    async ship(): Promise<readonly string[] | undefined> {
-      return this.byClass.current()?.resources;
-    }
-  }
-
-  /** Injects no lock service: only the decorator needs one. */
-  @Injectable()
-  class Decorated {
-    @WithLock('order', { ttl: '10s', wait: 0 })
-    async ship(): Promise<string> {
-      return 'shipped';
-    }
-  }
-
-  @Injectable()
-  class Billing {
-    @WithLock('bill', { ttl: '10s', service: 'billing', wait: 0 })
-    async run(): Promise<string> {
-      return 'billed';
-    }
-  }
-
-  @Controller()
-  class Carts {
-    @Get()
-    @UseInterceptors(LockInterceptor('cart', { ttl: '10s', wait: 0 }))
-    checkOut(): string {
-      return 'done';
-    }
-  }
-
-  /** Nothing listens on this port, so every attempt to connect fails. */
-  const UNREACHABLE = { masters: ['redis://127.0.0.1:1'], connectTimeout: 500 };
-
-  @Module({ imports: [RedlockModule.forRoot(UNREACHABLE)], providers: [Orders], controllers: [Carts] })
-  class AppModule {}
-
   const NOT_ACQUIRED = expect.objectContaining({ code: 'LOCK_NOT_ACQUIRED' });
 
   describe('RedlockTestingModule', () => {
@@ -270,45 +270,6 @@ describe('The testing module', () => {
 });
 
 describe('Overriding the lock service', () => {
-  afterEach(closeAll);
-
-  @Injectable()
-  class Job {
-    constructor(
-      readonly byClass: LockService,
-      @InjectLockService() readonly byToken: LockService,
-    ) {}
-
-    @WithLock('job', { ttl: '10s', wait: 0 })
-    async run(): Promise<readonly string[] | undefined> {
-      return this.byClass.current()?.resources;
-    }
-  }
-
-  @Controller()
-  class JobController {
-    @Get()
-    @UseInterceptors(LockInterceptor('route', { ttl: '10s', wait: 0 }))
-    route(): string {
-      return 'done';
-    }
-  }
-
-  @Injectable()
-  class BillingJob {
-    @WithLock('bill', { ttl: '10s', service: 'billing', wait: 0 })
-    async run(): Promise<string> {
-      return 'billed';
-    }
-  }
-
-  /** Nothing listens on this port, so every attempt to connect fails. */
-  const redlock = (options: { name?: string } = {}) =>
-    RedlockModule.forRoot({ masters: ['redis://127.0.0.1:1'], connectTimeout: 500, ...options });
-
-  @Module({ imports: [redlock()], providers: [Job], controllers: [JobController] })
-  class AppModule {}
-
   describe('A lock service that a test puts in place of the real one', () => {
     it('is injected and locks methods and handlers, and no connection is opened', async () => {
       const locks = memoryLockService();
@@ -319,13 +280,13 @@ describe('Overriding the lock service', () => {
       app.useLogger(false);
       await app.listen(0, '127.0.0.1');
 
-      const job = app.get(Job);
-      expect([job.byClass, job.byToken]).toEqual([locks, locks]);
-      await expect(job.run()).resolves.toEqual(['job']);
+      const orders = app.get(Orders);
+      expect([orders.byClass, orders.byToken]).toEqual([locks, locks]);
+      await expect(orders.ship()).resolves.toEqual(['order']);
       expect((await fetch(await app.getUrl())).status).toBe(200);
 
-      await using _ = await locks.acquire(['job', 'route']);
-      await expect(job.run()).rejects.toMatchObject({ code: 'LOCK_NOT_ACQUIRED' });
+      await using _ = await locks.acquire(['order', 'cart']);
+      await expect(orders.ship()).rejects.toMatchObject({ code: 'LOCK_NOT_ACQUIRED' });
       expect((await fetch(await app.getUrl())).status).toBe(423);
     });
 
@@ -335,19 +296,22 @@ describe('Overriding the lock service', () => {
 
     it('can have a name', async () => {
       const locks = memoryLockService();
-      const testing = Test.createTestingModule({ imports: [redlock({ name: 'billing' })], providers: [BillingJob] });
+      const testing = Test.createTestingModule({
+        imports: [RedlockModule.forRoot({ ...UNREACHABLE, name: 'billing' })],
+        providers: [Billing],
+      });
       const app = await testing.overrideProvider(getLockServiceToken('billing')).useValue(locks).compile();
       await closeLater(app).init();
-      await expect(app.get(BillingJob).run()).resolves.toBe('billed');
+      await expect(app.get(Billing).run()).resolves.toBe('billed');
       await using _ = await locks.acquire('bill');
-      await expect(app.get(BillingJob).run()).rejects.toMatchObject({ code: 'LOCK_NOT_ACQUIRED' });
+      await expect(app.get(Billing).run()).rejects.toMatchObject({ code: 'LOCK_NOT_ACQUIRED' });
     });
 
     it.each<[string, object, string]>([
-      ['methods', { providers: [Job] }, '@WithLock on Job.run'],
-      ['handlers', { controllers: [JobController] }, 'LockInterceptor'],
+      ['methods', { providers: [Orders] }, '@WithLock on Orders.ship'],
+      ['handlers', { controllers: [Carts] }, 'LockInterceptor'],
     ])('cannot be a stub where it has to lock %s', async (_, metadata, where) => {
-      const testing = Test.createTestingModule({ imports: [redlock()], ...metadata });
+      const testing = Test.createTestingModule({ imports: [RedlockModule.forRoot(UNREACHABLE)], ...metadata });
       const stub = { acquire: async () => undefined };
       const boot = async () => (await testing.overrideProvider(LockService).useValue(stub).compile()).init();
       await expect(boot()).rejects.toMatchObject({
@@ -357,7 +321,7 @@ describe('Overriding the lock service', () => {
     });
 
     it('may be a stub where only its methods are called', async () => {
-      const testing = Test.createTestingModule({ imports: [redlock()] });
+      const testing = Test.createTestingModule({ imports: [RedlockModule.forRoot(UNREACHABLE)] });
       const stub = { tryAcquire: async () => null };
       const app = await testing.overrideProvider(LockService).useValue(stub).compile();
       await closeLater(app).init();

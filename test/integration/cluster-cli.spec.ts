@@ -1,10 +1,12 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { jobResource, startRecord } from '../../lib/core/jobs/job-record.js';
 import { cli, cliProcess } from '../support/cli.js';
 import { startCluster, type TestCluster } from '../support/cluster.js';
 import { command } from '../support/command.js';
 import { allVote, GUARDED } from '../support/guarded.js';
 import { Contender } from '../support/redlocks.js';
+
+jest.setTimeout(60_000);
 
 /** The servers run on busy machines. */
 const PATIENTLY = ['--timeout', '20s'];
@@ -67,7 +69,7 @@ describe('The command line on a cluster', () => {
       status: 0,
     });
     await Promise.all([...locks, permit, shared].map((lock) => lock.release()));
-  }, 60_000);
+  });
 
   it('shows the locks of the other primaries while one is down, and says so', async () => {
     await using cluster = await startCluster(STEADY);
@@ -84,7 +86,7 @@ describe('The command line on a cluster', () => {
     expect(locks.length).toBeLessThan(RESOURCES.length);
     expect(locks.every(({ state }) => state === 'held')).toBe(true);
     expect(stderr).toContain(`was not asked: 127.0.0.1:${first!.port}: `);
-  }, 60_000);
+  });
 
   it('shows the records of jobs', async () => {
     await using cluster = await startCluster(STEADY);
@@ -105,7 +107,7 @@ describe('The command line on a cluster', () => {
     });
     const one = await run(cluster, 'jobs', 'report', '--no-restart-guard');
     expect(one).toMatchObject({ status: 0, stdout: expect.stringContaining('"report" is unfinished') });
-  }, 60_000);
+  });
 
   it('examines each primary, and finds nothing wrong with a good cluster', async () => {
     await using cluster = await startCluster({ nodeTimeout: 60_000 });
@@ -122,7 +124,7 @@ describe('The command line on a cluster', () => {
     const table = await cliProcess(['doctor', '--master', urlOf(cluster), ...PATIENTLY]);
     expect(table.stdout).toMatch(/partitions +(?:│ 8[56] of 256 +){3}│/);
     expect(table.stdout).toContain('healthy: 1 of 1 masters vote');
-  }, 60_000);
+  });
 
   it('finds a primary and a replica that cannot be reached, and names them', async () => {
     await using cluster = await startCluster({ nodeTimeout: 60_000 });
@@ -138,7 +140,7 @@ describe('The command line on a cluster', () => {
     expect(problems.map(({ what }) => what)).toContainEqual(
       expect.stringContaining(`its replica 127.0.0.1:${replica!.port} cannot be reached`),
     );
-  }, 60_000);
+  });
 
   it('finds slots without a primary, missing permissions, and the seals of an application', async () => {
     await using cluster = await startCluster(STEADY);
@@ -158,7 +160,7 @@ describe('The command line on a cluster', () => {
       expect.stringContaining('its user lacks +publish +cluster|info'),
     ]);
     for (const { standing } of examined[0]!.cluster!.shards) expect(standing).toMatchObject({ isMet: true, wait: 0 });
-  }, 60_000);
+  });
 
   it('refuses to trust a cluster', async () => {
     const url = 'redis+cluster://127.0.0.1:7000';
@@ -166,5 +168,5 @@ describe('The command line on a cluster', () => {
     expect([status, stderr]).toEqual([2, expect.stringContaining('a cluster cannot be trusted')]);
     const ofNode = await cli(['trust', '127.0.0.1:7000', '--master', url, '--yes']);
     expect([ofNode.status, ofNode.stderr]).toEqual([2, expect.stringContaining('a cluster cannot be trusted')]);
-  }, 60_000);
+  });
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import type { MasterStatus } from '../../lib/core/health/status.js';
 import type { ShardStatus } from '../../lib/core/master.interface.js';
 import type { RedisMasterSource } from '../../lib/redis/master-source.js';
@@ -8,6 +8,8 @@ import { eventually } from '../support/eventually.js';
 import { allVote, GUARDED, OPTIONS } from '../support/guarded.js';
 import { startMasters } from '../support/masters.js';
 import { Contender } from '../support/redlocks.js';
+
+jest.setTimeout(60_000);
 
 /** Without replicas, a primary that is down stays the owner of its slots. */
 const STEADY = { replicas: 0, nodeTimeout: 60_000 };
@@ -55,7 +57,7 @@ describe('The status of a cluster', () => {
 
     await eventually(() => statesOf(contender, cluster).every((state) => state === 'voting'));
     expect(shardsOf(contender).get(address)).toEqual({ address, state: 'voting', partitions: expect.any(Number) });
-  }, 60_000);
+  });
 
   it('distinguishes a primary that refuses every write from the others, and reports the cluster once all refuse', async () => {
     await using cluster = await startCluster({ ...STEADY, args: ['--cluster-require-full-coverage', 'no'] });
@@ -89,7 +91,7 @@ describe('The status of a cluster', () => {
     for (const resource of resources) await attempt(resource);
     expect(statesOf(contender, cluster)).toEqual(['voting', 'voting', 'voting']);
     expect(events).toEqual([expect.any(String), 'votes again']);
-  }, 60_000);
+  });
 
   it('calls a primary down that leaves requests unanswered', async () => {
     await using cluster = await startCluster(STEADY);
@@ -105,11 +107,11 @@ describe('The status of a cluster', () => {
       cluster.resume(second!);
     }
     await eventually(() => statesOf(contender, cluster).every((state) => state === 'voting'));
-  }, 60_000);
+  });
 
   it('has no shards for a single server', async () => {
     await using masters = await startMasters(1);
     await using contender = await Contender.on(masters.urls, { ...OPTIONS, restartGuard: false });
     expect(statusOf(contender)).toEqual({ master: expect.any(String), state: 'voting', version: expect.any(String) });
-  }, 60_000);
+  });
 });

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
 import { type Language, languageOf } from '../../lib/redis/connection-problem.js';
@@ -12,13 +12,15 @@ import { type Mistake, MISTAKES, type Mistakes, OUTAGES, PASSWORD, startMistakes
 import { Contender } from '../support/redlocks.js';
 import { sharedMasters } from './support/shared-masters.js';
 
+jest.setTimeout(60_000);
+
 const permanent = Object.entries(MISTAKES) as [keyof typeof MISTAKES, string][];
 const outages = Object.entries(OUTAGES) as [keyof typeof OUTAGES, RegExp][];
 
 let mistakes: Mistakes;
 beforeAll(async () => {
   mistakes = await startMistakes();
-}, 60_000);
+});
 afterAll(async () => {
   await mistakes[Symbol.asyncDispose]();
 });
@@ -48,17 +50,12 @@ describe.each(versions)('A connection through ioredis %s', (_, sourceOf) => {
       expect(master.problem()).toEqual({ kind: 'unreachable', reason, sent: false, isPermanent: true });
       expect(JSON.stringify(master.problem())).not.toContain(PASSWORD);
     },
-    30_000,
   );
 
-  it.each(outages)(
-    'to %s: names the problem, which waiting could end',
-    async (mistake, reason) => {
-      const problem = (await connect(mistake)).problem();
-      expect(problem).toEqual({ kind: 'unreachable', reason: expect.stringMatching(reason), sent: false });
-    },
-    30_000,
-  );
+  it.each(outages)('to %s: names the problem, which waiting could end', async (mistake, reason) => {
+    const problem = (await connect(mistake)).problem();
+    expect(problem).toEqual({ kind: 'unreachable', reason: expect.stringMatching(reason), sent: false });
+  });
 });
 
 describe('The language of a port', () => {
@@ -99,7 +96,6 @@ describe('The command line', () => {
         expect(status).toBe(1);
         expect(stdout + stderr).not.toContain(PASSWORD);
       },
-      60_000,
     );
 
     it.each(Object.keys(OUTAGES) as Mistake[])(
@@ -109,7 +105,6 @@ describe('The command line', () => {
         expect(stdout).toMatch(/problem: \S+: it cannot be reached: (?:connect|getaddrinfo) /);
         expect(status).toBe(1);
       },
-      60_000,
     );
   });
 
@@ -119,7 +114,7 @@ describe('The command line', () => {
       expect(stdout.replaceAll(/\s+/g, ' ')).toContain('its port does not speak TLS: use redis://');
       expect(stdout).not.toContain('unreachable');
       expect(status).toBe(1);
-    }, 60_000);
+    });
   });
 
   /** The part before the last clause, which may contain the separator, and that clause. */
@@ -148,7 +143,7 @@ describe('On a master, an application is listed', () => {
     await eventually(async () => (await namesOnServer()).join() === expected.join());
     await lock.release();
     await (await waiting).release();
-  }, 60_000);
+  });
 
   it.each<[string, (port: number) => object]>([
     ['options', (port) => ({ host: '127.0.0.1', port, connectionName: 'mine' })],

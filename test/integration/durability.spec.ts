@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import type { Lock } from '../../lib/core/lock.js';
 import type { RedlockOptions } from '../../lib/core/settings/options.js';
 import { StateUncertainError } from '../../lib/core/state/lock-state.js';
@@ -9,6 +9,8 @@ import { allVote, MARKER, states } from '../support/guarded.js';
 import { type Masters, startMasters } from '../support/masters.js';
 import { Contender } from '../support/redlocks.js';
 import { follow } from './support/replicas.js';
+
+jest.setTimeout(60_000);
 
 const SYNCED = ['--appendonly', 'yes', '--appendfsync', 'always', '--repl-diskless-sync-delay', '0'];
 const TTL = 4_000;
@@ -68,20 +70,16 @@ async function followDurably(replica: number, primary: number): Promise<void> {
 }
 
 describe('A lock on masters that report `appendfsync always`, and are not declared durable', () => {
-  it.each([3, 5])(
-    'is held alone after a majority of %i masters had switched the file off',
-    async (count) => {
-      const masters = await synced(count);
-      const holder = await connect(masters);
-      await allVote(holder);
-      const majority = masters.servers.slice(0, (count + 1) / 2);
-      for (const { port } of majority) await command(port, 'CONFIG', 'SET', 'appendonly', 'no');
-      const lock = await holder.acquire('held', TTL, { wait: 0 });
-      await Promise.all(majority.map((each) => each.restart()));
-      expect(await isSharedWith(await connect(masters), lock)).toBe(false);
-    },
-    60_000,
-  );
+  it.each([3, 5])('is held alone after a majority of %i masters had switched the file off', async (count) => {
+    const masters = await synced(count);
+    const holder = await connect(masters);
+    await allVote(holder);
+    const majority = masters.servers.slice(0, (count + 1) / 2);
+    for (const { port } of majority) await command(port, 'CONFIG', 'SET', 'appendonly', 'no');
+    const lock = await holder.acquire('held', TTL, { wait: 0 });
+    await Promise.all(majority.map((each) => each.restart()));
+    expect(await isSharedWith(await connect(masters), lock)).toBe(false);
+  });
 
   it('is held alone after replicas that lagged are started in the place of their primaries', async () => {
     const masters = await synced();
@@ -98,7 +96,7 @@ describe('A lock on masters that report `appendfsync always`, and are not declar
     for (const replica of replicas) await replica.kill();
     await startInPlaceOf([a!, b!], replicas);
     expect(await isSharedWith(await connect(masters), lock)).toBe(false);
-  }, 60_000);
+  });
 
   it('is held alone after replicas that were cut off after their first copy are started in the place of their primaries', async () => {
     const masters = await synced();
@@ -113,7 +111,7 @@ describe('A lock on masters that report `appendfsync always`, and are not declar
     for (const replica of replicas) await replica.kill();
     await startInPlaceOf([a!, b!], replicas);
     expect(await isSharedWith(await connect(masters), lock)).toBe(false);
-  }, 60_000);
+  });
 
   it('is held alone after spares have voted at two addresses and the masters from before return', async () => {
     const masters = await synced();
@@ -122,7 +120,7 @@ describe('A lock on masters that report `appendfsync always`, and are not declar
     await allVote(holder);
     const lock = await lockOnSpares([a!, b!], holder);
     expect(await isSharedWith(await connect(masters), lock)).toBe(false);
-  }, 60_000);
+  });
 
   // Protocol 9.1
   it('has a smaller fencing token than later locks, although its token was drawn from spares', async () => {
@@ -139,7 +137,7 @@ describe('A lock on masters that report `appendfsync always`, and are not declar
     const all = [before, ...tokens];
     expect(all).toHaveLength(3);
     expect(all).toEqual([...new Set(all)].sort((one, other) => one - other));
-  }, 60_000);
+  });
 });
 
 // Protocol 8.8
@@ -153,7 +151,7 @@ describe('A lock on masters that are declared durable', () => {
     await allVote(rival);
     const lock = await lockOnSpares([a!, b!], holder, [rival]);
     expect(await isSharedWith(rival, lock)).toBe(false);
-  }, 60_000);
+  });
 
   it('is kept while all masters are restarted, one after the other and at once', async () => {
     const masters = await synced();
@@ -170,7 +168,7 @@ describe('A lock on masters that are declared durable', () => {
     await expect(rival.acquire('held', TTL, { wait: 0 })).rejects.toThrow(/held/);
     expect(lock.isHeld).toBe(true);
     await lock.release();
-  }, 60_000);
+  });
 
   it('waits for a promoted replica, whose primary need not have sent it everything', async () => {
     const masters = await synced();
@@ -187,7 +185,7 @@ describe('A lock on masters that are declared durable', () => {
     await contender.acquire('other', TTL, { wait: 0 }).then((lock) => lock.release());
     await eventually(() => states(contender)[0] === 'quarantined');
     expect(contender.redlock.status().masters[0]).toMatchObject({ reason: expect.stringContaining('promoted') });
-  }, 60_000);
+  });
 
   it.each([
     ['it has no append-only file', []],
@@ -209,26 +207,22 @@ describe('The state of a lock on masters that report `appendfsync always`', () =
   it.each([
     [0, 1, 2],
     [2, 0, 1],
-  ])(
-    'is not an older value after master %i kept none of the last writes',
-    async (forgetful, kept, away) => {
-      const masters = await synced();
-      const [one, other, third] = [forgetful, kept, away].map((index) => masters.servers[index]!);
-      const contender = await connect(masters);
-      await allVote(contender);
-      await withLock(contender, (lock) => lock.state.set('page 1'));
-      await eventually(async () => (await command(third!.port, 'EXISTS', 'lock:\0state:held')) === 1);
-      await command(one!.port, 'CONFIG', 'SET', 'appendonly', 'no');
-      await third!.kill();
-      await withLock(contender, (lock) => lock.state.set('page 2'));
-      expect(await withLock(contender, (lock) => lock.state.get())).toBe('page 2');
-      await one!.restart();
-      await third!.restart();
-      await other!.kill();
-      await expect(withLock(contender, (lock) => lock.state.get())).rejects.toThrow(StateUncertainError);
-    },
-    60_000,
-  );
+  ])('is not an older value after master %i kept none of the last writes', async (forgetful, kept, away) => {
+    const masters = await synced();
+    const [one, other, third] = [forgetful, kept, away].map((index) => masters.servers[index]!);
+    const contender = await connect(masters);
+    await allVote(contender);
+    await withLock(contender, (lock) => lock.state.set('page 1'));
+    await eventually(async () => (await command(third!.port, 'EXISTS', 'lock:\0state:held')) === 1);
+    await command(one!.port, 'CONFIG', 'SET', 'appendonly', 'no');
+    await third!.kill();
+    await withLock(contender, (lock) => lock.state.set('page 2'));
+    expect(await withLock(contender, (lock) => lock.state.get())).toBe('page 2');
+    await one!.restart();
+    await third!.restart();
+    await other!.kill();
+    await expect(withLock(contender, (lock) => lock.state.get())).rejects.toThrow(StateUncertainError);
+  });
 });
 
 describe('The state of a lock', () => {
@@ -249,7 +243,6 @@ describe('The state of a lock', () => {
         await expect(withLock(contender, (lock) => lock.state.get())).rejects.toThrow(StateUncertainError);
       }
     },
-    60_000,
   );
 
   // Protocol 10.2
@@ -262,7 +255,7 @@ describe('The state of a lock', () => {
     const fresh = connect(masters);
     await Promise.all(masters.servers.map((each) => each.restart()));
     await expect(withLock(await fresh, (lock) => lock.state.get())).rejects.toThrow(StateUncertainError);
-  }, 60_000);
+  });
 
   it('is certainly absent on new masters, which vote although six processes start one after the other', async () => {
     const masters = use(await startMasters(3));
@@ -276,7 +269,7 @@ describe('The state of a lock', () => {
     // A wait for the longest ttl takes four seconds.
     expect(performance.now() - began).toBeLessThan(TTL);
     expect(await withLock(first!, (lock) => lock.state.get())).toBeUndefined();
-  }, 60_000);
+  });
 });
 
 /** Starts servers with the data of others, at the addresses of servers that are ended. */

@@ -2,10 +2,12 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { type Compiled, compileLibrary, start } from '../support/compiled.js';
 import { startMasters, type Masters } from '../support/masters.js';
 import { shareOf } from '../support/share.js';
+
+jest.setTimeout(60_000);
 
 let compiled: Compiled;
 beforeAll(async () => {
@@ -16,14 +18,10 @@ afterAll(async () => {
 });
 
 describe('Several processes', () => {
-  it.each([1, 3])(
-    'never lose an update with %i masters',
-    async (count) => {
-      await using masters = await startMasters(count);
-      await expectNoLostUpdate(masters.urls);
-    },
-    60_000,
-  );
+  it.each([1, 3])('never lose an update with %i masters', async (count) => {
+    await using masters = await startMasters(count);
+    await expectNoLostUpdate(masters.urls);
+  });
 
   it('never lose an update while the masters hang one after the other', async () => {
     await using masters = await startMasters(3);
@@ -31,7 +29,7 @@ describe('Several processes', () => {
     const faults = hangInTurn(masters, work.signal);
     await expectNoLostUpdate(masters.urls).finally(() => work.abort());
     await faults;
-  }, 60_000);
+  });
 
   async function hangInTurn({ servers }: Masters, signal: AbortSignal): Promise<void> {
     for (let i = 0; !signal.aborted; i = (i + 1) % servers.length) {

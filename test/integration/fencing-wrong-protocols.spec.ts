@@ -34,7 +34,7 @@ let base: number;
 beforeAll(async () => {
   compiled = await compileLibrary();
   masters = await startMasters(3);
-}, 30_000);
+});
 afterAll(async () => {
   await masters.stop();
   await compiled[Symbol.asyncDispose]();
@@ -136,14 +136,14 @@ describe('Drawing a token for any holder, even if the key belongs to another one
     expect(tokens()).toEqual([5, 5]);
     expect(duplicatesOf(sections)).toHaveLength(1);
     expect(register.staleAccepted).toEqual([base + 5]);
-  }, 30_000);
+  });
 
   it('is refused by masters that check the key', async () => {
     const sections = await play('right');
     expect(tokens()).toHaveLength(1);
     expect(duplicatesOf(sections)).toEqual([]);
     expect(register.staleAccepted).toEqual([]);
-  }, 30_000);
+  });
 });
 
 describe('Confirming a token without adopting larger answers', () => {
@@ -173,7 +173,7 @@ describe('Confirming a token without adopting larger answers', () => {
     expect(tokens()).toEqual([5, 5]);
     expect(duplicatesOf(sections)).toHaveLength(1);
     expect(register.staleAccepted).toEqual([base + 5]);
-  }, 30_000);
+  });
 
   it('gives out no token twice when another round confirms the larger answer', async () => {
     const sections = await play('right');
@@ -183,7 +183,7 @@ describe('Confirming a token without adopting larger answers', () => {
     expect(duplicatesOf(sections)).toEqual([]);
     expect(disorderOf(sections)).toEqual([]);
     expect(register.staleAccepted).toEqual([]);
-  }, 30_000);
+  });
 });
 
 function proxies(): Promise<TcpProxy[]> {

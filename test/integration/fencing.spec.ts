@@ -41,7 +41,7 @@ describe('A fencing token, on real servers', () => {
       tokens.push(await draw());
     }
     expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
-  }, 30_000);
+  });
 
   it('grows although all masters lose their data at once', async () => {
     await using contender = await Contender.on(masters.urls, { ttl: 200, maxTtl: 200, restartGuard: true });
@@ -53,7 +53,7 @@ describe('A fencing token, on real servers', () => {
     }
     await Promise.all(masters.servers.map((server) => server.restart()));
     expect(await drawBy(contender)).toBeGreaterThan(last);
-  }, 30_000);
+  });
 
   it('is drawn only on request: locks leave no counters and draw nothing', async () => {
     await using contender = await Contender.on(masters.urls, { restartGuard: false });
@@ -71,7 +71,7 @@ describe('A fencing token, on real servers', () => {
     expect(await scriptsOn(masters, 0)).toBe(scripts + 1);
     expect([await lock.fencingToken(), await lock.fencingToken()]).toEqual([token, token]);
     expect(await scriptsOn(masters, 0)).toBe(scripts + 1);
-  }, 20_000);
+  });
 
   it('is larger than the token of a holder in between, after an extension has set the key again', async () => {
     await using contender = await Contender.on(masters.urls, { restartGuard: false });
@@ -84,7 +84,7 @@ describe('A fencing token, on real servers', () => {
     await eventually(async () => (await existing(masters, 'lock:a')) === 0);
     await lock.extend();
     expect(await lock.fencingToken()).toBeGreaterThan(token);
-  }, 20_000);
+  });
 
   it('stays the same when an extension heals a master that lost the key, and blocks no later lock', async () => {
     await using contender = await Contender.on(masters.urls, { restartGuard: false });
@@ -98,7 +98,7 @@ describe('A fencing token, on real servers', () => {
     await lock.release();
     await using later = await contender.acquire('a', '10s');
     expect(await later.fencingToken()).toBeGreaterThan(token);
-  }, 20_000);
+  });
 
   it('is unique for each of thousands of locks that four services take at once, and grows with them', async () => {
     const options = { restartGuard: false, masterTimeout: '2s', ttl: '30s', wait: '60s' } as const;
@@ -132,7 +132,7 @@ describe('A fencing token, on real servers', () => {
       expect(await later.fencingToken()).toBeGreaterThan(token);
       await later.release();
     }
-  }, 20_000);
+  });
 
   it('takes another round when masters differ, and is never lower than what was written', async () => {
     await using masters = await startMasters(5);
@@ -148,7 +148,7 @@ describe('A fencing token, on real servers', () => {
       tokens.push(token);
     }
     expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
-  }, 30_000);
+  });
 
   // Protocol 9.3
   it('is not drawn from a master whose identity is still being checked: its floor would be outdated', async () => {
@@ -166,7 +166,7 @@ describe('A fencing token, on real servers', () => {
     master!.ask(drawing(['lock:a'], 'mine'), (answer) => answers.push(answer));
     expect(answers).toMatchObject([{ kind: 'quarantined', sent: false }]);
     expect(await acquired).toMatchObject({ kind: 'granted' });
-  }, 20_000);
+  });
 
   function stateOf(contender: Contender, index: number) {
     const master = contender.masters[index]!;

@@ -44,7 +44,7 @@ describe('During a migration, with a prefix of one word and a colon', () => {
     await onAll('DEL', 'locks:account:2');
     await using lock = await waiting;
     expect(lock.isHeld).toBe(true);
-  }, 30_000);
+  });
 });
 
 it.each(['', 'app:jobs:', 'word'])(

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { RedisServer } from '../../scripts/redis-servers.mjs';
 import { command } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
@@ -7,6 +7,8 @@ import { Contender } from '../support/redlocks.js';
 import { StickyProxy } from '../support/sticky-proxy.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { allVote, GUARDED, OPTIONS, states, TTL } from '../support/guarded.js';
+
+jest.setTimeout(60_000);
 
 const UNGUARDED = { ...OPTIONS, restartGuard: false };
 
@@ -153,21 +155,13 @@ describe('A lock on two of three masters, one of which loses it', () => {
   }
 
   // Protocol 8.1
-  it.each(FAULTS)(
-    'is safe with the guard: %s',
-    async (_, fault) => {
-      expect(await isViolated(fault, GUARDED)).toBe(false);
-    },
-    60_000,
-  );
+  it.each(FAULTS)('is safe with the guard: %s', async (_, fault) => {
+    expect(await isViolated(fault, GUARDED)).toBe(false);
+  });
 
-  it.each(FAULTS)(
-    'is not safe without it: %s',
-    async (_, fault) => {
-      expect(await isViolated(fault, UNGUARDED)).toBe(true);
-    },
-    60_000,
-  );
+  it.each(FAULTS)('is not safe without it: %s', async (_, fault) => {
+    expect(await isViolated(fault, UNGUARDED)).toBe(true);
+  });
 
   // Protocol 8.1
   it('loses no request and no vote after SCRIPT FLUSH', async () => {

@@ -10,10 +10,17 @@ import { type Masters, startMasters } from '../support/masters.js';
 import { Contender } from '../support/redlocks.js';
 import { StickyProxy } from '../support/sticky-proxy.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
+import { sharedMasters } from './support/shared-masters.js';
+
+jest.setTimeout(60_000);
 
 const TTL = 1_000;
 const MARKER = 'lock:\0incarnation';
 const OPTIONS = { ttl: TTL, maxTtl: TTL, masterTimeout: 250, restartGuard: true };
+
+const masters = sharedMasters(3);
+/** The first of the masters. */
+const some = (count: number): readonly string[] => masters.urls.slice(0, count);
 
 function stateOf(contender: Contender, index: number): string | undefined {
   return contender.redlock.status().masters[index]?.state;
@@ -28,9 +35,8 @@ async function bootError(sources: readonly string[]): Promise<RedlockConfigError
 // Protocol 8.10
 describe('At boot', () => {
   it('refuses two addresses of one server, and names both', async () => {
-    await using masters = await startMasters(2);
     await using proxy = await TcpProxy.to(masters.servers[0]!.port);
-    const { message } = await bootError([...masters.urls, proxy.url]);
+    const { message } = await bootError([...some(2), proxy.url]);
     expect(message).toContain(`127.0.0.1:${proxy.port}`);
     expect(message).toContain(`the same server as 127.0.0.1:${masters.servers[0]!.port}`);
   });
@@ -38,7 +44,6 @@ describe('At boot', () => {
   it.each(['localhost', '127.1'])(
     'refuses another way to write the address of a server, which text does not show: %s',
     async (host) => {
-      await using masters = await startMasters(2);
       const [{ port, url }, other] = masters.servers as [RedisServer, RedisServer];
       const { message } = await bootError([url, other.url, `redis://${host}:${port}`]);
       expect(message).toContain(`${host}:${port}`);
@@ -47,7 +52,6 @@ describe('At boot', () => {
   );
 
   it('refuses a replica', async () => {
-    await using masters = await startMasters(3);
     const [a, b] = masters.servers;
     await command(b!.port, 'REPLICAOF', '127.0.0.1', a!.port);
     const { message } = await bootError(masters.urls);
@@ -55,10 +59,9 @@ describe('At boot', () => {
   });
 
   it('refuses a cluster node', async () => {
-    await using masters = await startMasters(2);
     const node = await RedisServer.start({ args: ['--cluster-enabled', 'yes'] });
     try {
-      expect((await bootError([...masters.urls, node.url])).message).toMatch(/node of a cluster/);
+      expect((await bootError([...some(2), node.url])).message).toMatch(/node of a cluster/);
     } finally {
       await node.stop();
     }
@@ -78,7 +81,6 @@ describe('At boot', () => {
 describe('At run time', () => {
   // Protocol 8.1 and 8.10
   it('excludes an address that leads to a server that already votes, even over the same connection', async () => {
-    await using masters = await startMasters(3);
     const [a, b, c] = masters.servers;
     await using proxy = await StickyProxy.to(b!.port);
     const masterRefused = jest.fn();
@@ -99,7 +101,6 @@ describe('At run time', () => {
     const masterAtRisk = jest.fn();
     // The Redis client itself warns about the missing permission.
     const warn = jest.spyOn(console, 'warn').mockImplementation(() => undefined);
-    await using masters = await startMasters(1);
     const { port, url } = masters.servers[0]!;
     const everythingButInfo = ['on', '>secret', '~*', '&*', '+@all', '-info'];
     await command(port, 'ACL', 'SETUSER', 'locks', ...everythingButInfo);
@@ -156,47 +157,42 @@ describe('A master whose clock is stepped forward', () => {
     ['by less than the drift of the default ttl', 80],
   ] as const;
 
-  it.each(STEPS)(
-    'loses its vote for all processes: %s',
-    async (_, step) => {
-      await using masters = await startShimmed();
-      if (!masters) {
-        console.log(
-          'No C compiler, or not Linux: a stepped clock is tested in test/unit/redis/guard/server-clock.spec.ts only',
-        );
-        return;
-      }
-      const reported: string[] = [];
-      const observer = { masterQuarantined: (_: string, reason: string) => void reported.push(reason) };
-      await using contender = await Contender.on(masters.urls, OPTIONS, observer);
-      await using idle = await Contender.on(masters.urls, OPTIONS);
-      await eventually(() => [0, 1, 2].every((index) => stateOf(contender, index) === 'voting'));
-      await eventually(() => [0, 1, 2].every((index) => stateOf(idle, index) === 'voting'));
-      await (await contender.acquire('before', TTL)).release();
-      reported.length = 0;
-      masters.step(step);
-      await eventually(async () => {
-        await (await contender.acquire('after', TTL, { wait: '5s' })).release();
-        return stateOf(contender, 0) === 'quarantined';
-      });
-      await eventually(() => reported.length > 0);
-      expect(reported).toEqual([expect.stringMatching(/^its clock jumped forward by \d+ ms$/)]);
-      const nonce = await command(masters.servers[0]!.port, 'HGET', MARKER, 'nonce');
-      await using late = await Contender.on(masters.urls, OPTIONS);
-      expect(stateOf(late, 0)).toBe('quarantined');
-      // A process that notices the step later accepts the marker that another process wrote after the step.
-      await (await idle.acquire('idle', TTL, { wait: '5s' })).release();
-      expect(await command(masters.servers[0]!.port, 'HGET', MARKER, 'nonce')).toBe(nonce);
-      await eventually(() => [contender, idle, late].every((each) => stateOf(each, 0) === 'voting'));
-    },
-    60_000,
-  );
+  it.each(STEPS)('loses its vote for all processes: %s', async (_, step) => {
+    await using masters = await startShimmed();
+    if (!masters) {
+      console.log(
+        'No C compiler, or not Linux: a stepped clock is tested in test/unit/redis/guard/server-clock.spec.ts only',
+      );
+      return;
+    }
+    const reported: string[] = [];
+    const observer = { masterQuarantined: (_: string, reason: string) => void reported.push(reason) };
+    await using contender = await Contender.on(masters.urls, OPTIONS, observer);
+    await using idle = await Contender.on(masters.urls, OPTIONS);
+    await eventually(() => [0, 1, 2].every((index) => stateOf(contender, index) === 'voting'));
+    await eventually(() => [0, 1, 2].every((index) => stateOf(idle, index) === 'voting'));
+    await (await contender.acquire('before', TTL)).release();
+    reported.length = 0;
+    masters.step(step);
+    await eventually(async () => {
+      await (await contender.acquire('after', TTL, { wait: '5s' })).release();
+      return stateOf(contender, 0) === 'quarantined';
+    });
+    await eventually(() => reported.length > 0);
+    expect(reported).toEqual([expect.stringMatching(/^its clock jumped forward by \d+ ms$/)]);
+    const nonce = await command(masters.servers[0]!.port, 'HGET', MARKER, 'nonce');
+    await using late = await Contender.on(masters.urls, OPTIONS);
+    expect(stateOf(late, 0)).toBe('quarantined');
+    // A process that notices the step later accepts the marker that another process wrote after the step.
+    await (await idle.acquire('idle', TTL, { wait: '5s' })).release();
+    expect(await command(masters.servers[0]!.port, 'HGET', MARKER, 'nonce')).toBe(nonce);
+    await eventually(() => [contender, idle, late].every((each) => stateOf(each, 0) === 'voting'));
+  });
 });
 
 // Protocol 8.11
 describe('A process whose own clocks stood still', () => {
   it("shortens its own locks, and removes no master's vote for other processes", async () => {
-    await using masters = await startMasters(3);
     const clock = new StunnedClock();
     const clientClockLagged = jest.fn();
     const options = { ...OPTIONS, ttl: '5s', maxTtl: '5s' } as const;
@@ -214,10 +210,9 @@ describe('A process whose own clocks stood still', () => {
     await kept.extend();
     expect(kept.isHeld).toBe(true);
     await Promise.all([kept.release(), lock.release()]);
-  }, 60_000);
+  });
 
   it('loses a lock that has ended meanwhile, as soon as an answer arrives from the masters', async () => {
-    await using masters = await startMasters(3);
     const clock = new StunnedClock();
     const options = { ...OPTIONS, ttl: '2s', maxTtl: '2s' } as const;
     await using rival = await Contender.on(masters.urls, options);
@@ -228,5 +223,5 @@ describe('A process whose own clocks stood still', () => {
     await eventually(() => lock.loss !== undefined);
     expect(lock.loss?.cause).toBe('expired');
     await (await rival.acquire('mine', '2s', { wait: '10s' })).release();
-  }, 60_000);
+  });
 });

@@ -1,10 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { LockNotAcquiredError } from '../../lib/core/errors.js';
 import { names, prefixes } from '../support/hostile.js';
 import { type Masters, startMasters } from '../support/masters.js';
 import { fc } from '../support/properties.js';
 import { Contender } from '../support/redlocks.js';
+
+jest.setTimeout(60_000);
 
 const LONGEST = 2 ** 16;
 /** The requests in this file are long, and the machine may be slow. */
@@ -17,7 +19,7 @@ describe('Odd names on a real server', () => {
   beforeAll(async () => {
     masters = await startMasters(1);
     client = new Redis(masters.servers[0]!.port, '127.0.0.1');
-  }, 30_000);
+  });
   afterAll(async () => {
     client.disconnect();
     await masters.stop();
@@ -44,7 +46,7 @@ describe('Odd names on a real server', () => {
       { numRuns: 150 },
     );
     expect((await keys()).filter((key) => !key.includes('\0'))).toEqual([]);
-  }, 60_000);
+  });
 
   it('are handed over from one process to the next, and leave no queue', async () => {
     await using one = await Contender.on(masters.urls, PATIENT);
@@ -59,7 +61,7 @@ describe('Odd names on a real server', () => {
       }),
       { numRuns: 60 },
     );
-  }, 60_000);
+  });
 
   it('never collide with another prefix', async () => {
     const distinct = fc.uniqueArray(prefixes, { minLength: 2, maxLength: 2 });
@@ -82,7 +84,7 @@ describe('Odd names on a real server', () => {
         ],
       },
     );
-  }, 60_000);
+  });
 
   it('may have 65,536 characters, also while waiting in a queue', async () => {
     await using one = await Contender.on(masters.urls, PATIENT);
@@ -94,7 +96,7 @@ describe('Odd names on a real server', () => {
     await lock.release();
     await using next = await waiting;
     expect([lock.isHeld, apart.isHeld, next.isHeld]).toEqual([false, true, true]);
-  }, 60_000);
+  });
 
   it('can be locked 512 at a time', async () => {
     await using one = await Contender.on(masters.urls, PATIENT);
@@ -105,5 +107,5 @@ describe('Odd names on a real server', () => {
     await lock.extend();
     await lock.release();
     expect((await keys()).filter((key) => !key.endsWith('\0fences'))).toEqual([]);
-  }, 60_000);
+  });
 });

@@ -82,7 +82,7 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
       },
     );
     await boot;
-  }, 30_000);
+  });
 
   it('accepts the right password, and an ACL user', async () => {
     const server = await serve('--requirepass', PASSWORD, '--user', 'app', 'on', `>${PASSWORD}`, '~lock:*', '+@all');
@@ -251,7 +251,7 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
     await restarted;
     await eventually(() => master.problem() === undefined);
     expect(await ask(master, acquiring(['k'], TOKEN))).toEqual({ kind: 'granted' });
-  }, 30_000);
+  });
 
   it('is unreachable with a database that does not exist, instead of locking in another one', async () => {
     const master = await connect(await serve('--databases', '2'), { db: 5 });

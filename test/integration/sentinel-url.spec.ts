@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { RedisServer } from '../../scripts/redis-servers.mjs';
 import { createCertificates, type Certificates } from '../support/certificates.js';
@@ -6,6 +6,8 @@ import { cliProcess } from '../support/cli.js';
 import { eventually } from '../support/eventually.js';
 import { Contender } from '../support/redlocks.js';
 import { freePort, Sentinel } from '../support/sentinel.js';
+
+jest.setTimeout(120_000);
 
 const GROUP = 'locks';
 const USER = ['--user', 'app', 'on', '>secret', '~*', '&*', '+@all'];
@@ -20,7 +22,7 @@ describe('A master that is given as the URL of its sentinels', () => {
     primary = await RedisServer.start({ args: [...USER, '--repl-diskless-sync-delay', '0'] });
     replica = await RedisServer.start({ args: [...USER, '--replicaof', `127.0.0.1 ${primary.port}`] });
     sentinel = await Sentinel.watch(GROUP, primary.port, ['user watcher on >hunter2 ~* &* +@all']);
-  }, 60_000);
+  });
 
   afterEach(async () => {
     await sentinel[Symbol.asyncDispose]();
@@ -47,13 +49,13 @@ describe('A master that is given as the URL of its sentinels', () => {
     await eventually(async () => (await sentinel.primary(GROUP)) === replica.port, 30_000);
     await using next = await contender.acquire('a', undefined, { wait: '30s' });
     expect(next.isHeld).toBe(true);
-  }, 120_000);
+  });
 
   it('does not connect with a wrong password of the sentinel, and says so without showing it', async () => {
     const attempt = Contender.on([url('wrong-one')], { masterTimeout: 1_000 }, {}, { within: 1_000 });
     await expect(attempt).rejects.toThrow(/WRONGPASS/);
     await expect(attempt).rejects.not.toThrow(/wrong-one/);
-  }, 60_000);
+  });
 });
 
 describe('A master that is given as the URL of sentinels with TLS', () => {
@@ -61,7 +63,7 @@ describe('A master that is given as the URL of sentinels with TLS', () => {
 
   beforeAll(async () => {
     certificates = await createCertificates();
-  }, 60_000);
+  });
 
   afterAll(async () => {
     await certificates[Symbol.asyncDispose]();
@@ -86,5 +88,5 @@ describe('A master that is given as the URL of sentinels with TLS', () => {
     } finally {
       await Promise.all([primary.stop(), replica.stop()]);
     }
-  }, 120_000);
+  });
 });

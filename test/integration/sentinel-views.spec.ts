@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
 import { setImmediate, setTimeout } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { Lock } from '../../lib/core/lock.js';
 import type { LockObserver } from '../../lib/core/observer.js';
@@ -12,6 +12,8 @@ import { command } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
 import { Contender } from '../support/redlocks.js';
 import { freePort, Sentinel } from '../support/sentinel.js';
+
+jest.setTimeout(120_000);
 
 const GROUP = 'locks';
 
@@ -81,7 +83,7 @@ describe('A group that three sentinels watch', () => {
     single = await RedisServer.start();
     replica = await RedisServer.start({ args: ['--replicaof', `127.0.0.1 ${primary.port}`] });
     sentinels = await Sentinel.group(GROUP, primary.port, 3);
-  }, 60_000);
+  });
 
   afterEach(async () => {
     await Promise.all(sentinels.map((sentinel) => sentinel[Symbol.asyncDispose]()));
@@ -140,7 +142,7 @@ describe('A group that three sentinels watch', () => {
     contention.abort();
     await Promise.all([first, second]);
     expect(overlaps).toEqual([]);
-  }, 120_000);
+  });
 
   it('counts no vote of the old primary once most sentinels name another one', async () => {
     const reasons: string[] = [];
@@ -151,7 +153,7 @@ describe('A group that three sentinels watch', () => {
     await using next = await after.acquire('a', undefined, { wait: '30s' });
     expect([next.isHeld, lock.isHeld]).toEqual([true, false]);
     expect(reasons).toContain('it was promoted from a replica');
-  }, 120_000);
+  });
 
   it('needs a majority of all sentinels, although only one of them is listed', async () => {
     const [first] = sentinels;
@@ -165,7 +167,7 @@ describe('A group that three sentinels watch', () => {
       return lock === undefined;
     }, 30_000);
     expect(reasons.at(-1)).toMatch(/a majority of its sentinels \(2 of 3\) must name its address: 1 of 3 name 127/);
-  }, 120_000);
+  });
 
   it('is guarded as well where it is given as an ioredis client, without the user noticing the connections', async () => {
     const client = new Redis({
@@ -183,7 +185,7 @@ describe('A group that three sentinels watch', () => {
     }, 3_000);
     expect(String((await command(primary.port, 'ROLE')) as unknown[])).toContain('master');
     expect(client.status).toBe('wait');
-  }, 120_000);
+  });
 
   describe.each([
     ['hangs', Silence],
@@ -197,7 +199,7 @@ describe('A group that three sentinels watch', () => {
       await (await holder.acquire('a')).release();
       // The limits of ioredis are 10 s and more.
       expect(performance.now() - began).toBeLessThan(3_000);
-    }, 120_000);
+    });
 
     it('is examined by the doctor, and named where no sentinel knows its name', async () => {
       await using first = await broken.listen();
@@ -207,7 +209,7 @@ describe('A group that three sentinels watch', () => {
       const other = await examine(url(ports).replace(GROUP, 'other'));
       expect(other.stdout).toContain(`127.0.0.1:${first.port}: no answer within 1000 ms`);
       expect(other.stdout).toContain(': it watches no primary with the name other');
-    }, 120_000);
+    });
   });
 
   it('follows a failover from a primary that hangs within seconds, without the guard', async () => {
@@ -228,7 +230,7 @@ describe('A group that three sentinels watch', () => {
     expect(performance.now() - since).toBeLessThan(6_000);
     expect(lock.isHeld).toBe(true);
     primary.resume();
-  }, 120_000);
+  });
 
   it('says that the sentinels do not know the name, and not that they cannot be reached', async () => {
     const [first] = sentinels;
@@ -237,5 +239,5 @@ describe('A group that three sentinels watch', () => {
     await expect(attempt).rejects.toThrow(
       /watches no primary with the name other.*127\.0\.0\.1:1: connect ECONNREFUSED/s,
     );
-  }, 60_000);
+  });
 });

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { LockObserver } from '../../lib/core/observer.js';
 import type { RedlockOptions } from '../../lib/core/settings/options.js';
 import { RedisServer } from '../../scripts/redis-servers.mjs';
@@ -6,6 +6,8 @@ import { command } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
 import { Contender } from '../support/redlocks.js';
 import { Sentinel } from '../support/sentinel.js';
+
+jest.setTimeout(120_000);
 
 const GROUP = 'locks';
 
@@ -19,7 +21,7 @@ describe('A master behind a sentinel, whose replica is promoted without the last
     primary = await RedisServer.start({ args: ['--repl-diskless-sync-delay', '0'] });
     replica = await RedisServer.start({ args: ['--replicaof', `127.0.0.1 ${primary.port}`] });
     sentinel = await Sentinel.watch(GROUP, primary.port);
-  }, 60_000);
+  });
 
   afterEach(async () => {
     await sentinel[Symbol.asyncDispose]();
@@ -53,7 +55,7 @@ describe('A master behind a sentinel, whose replica is promoted without the last
     await using next = await other.acquire('a', undefined, { wait: '30s' });
     expect([next.isHeld, lock.isHeld]).toEqual([true, false]);
     expect(reasons).toContain('it was promoted from a replica');
-  }, 120_000);
+  });
 
   it('lets two holders hold one lock without the guard, which is the default for one master', async () => {
     const unguarded = { ttl: '1m', maxTtl: '1m' } as const; // longer than any failover here
@@ -63,5 +65,5 @@ describe('A master behind a sentinel, whose replica is promoted without the last
     await using other = await contender(unguarded);
     await using next = await other.acquire('a', undefined, { wait: '30s' });
     expect([next.isHeld, lock.isHeld]).toEqual([true, true]);
-  }, 120_000);
+  });
 });

@@ -236,7 +236,7 @@ describe('The restart guard', () => {
     expect(await ask(master!, { ...releasing(['lock:k'], 'mine'), isShared: true })).toEqual({ kind: 'granted' });
     expect(await ask(master!, want)).toEqual({ kind: 'granted' });
     expect(await typesOn()).toEqual({ 'lock:b': 'zset' });
-  }, 30_000);
+  });
 
   it.each([share, pick, prolong])(
     'lets no master without its marker grant shared keys or permits ($op)',
@@ -251,7 +251,6 @@ describe('The restart guard', () => {
       const answer = await ask(master!, request);
       expect(answer.kind).toMatch(/^(?:refused|quarantined)$/);
     },
-    30_000,
   );
 
   async function typesOn(): Promise<Record<string, string>> {
