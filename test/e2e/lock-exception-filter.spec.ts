@@ -79,6 +79,8 @@ class Orders {
   }
 }
 
+const UNAVAILABLE = { status: 503, retryAfter: '1', body: { statusCode: 503, message: 'Service Unavailable' } };
+
 /** What the filter and Nest log about requests. */
 const linesOf = (level: string) => logs.filter((line) => line.startsWith(`${level} `));
 
@@ -116,11 +118,7 @@ describe.each(ADAPTERS)('LockExceptionFilter on $platform', ({ platform, adapter
   it('answers contention with another status if that is wanted', async () => {
     const { app, url } = await start({ lockedStatus: 503 });
     await hold(app);
-    expect(await get(`${url}/locked`)).toEqual({
-      status: 503,
-      retryAfter: '9',
-      body: { statusCode: 503, message: 'Service Unavailable' },
-    });
+    expect(await get(`${url}/locked`)).toEqual({ ...UNAVAILABLE, retryAfter: '9' });
   });
 
   it('answers an outage with 503, and warns once', async () => {
@@ -128,11 +126,7 @@ describe.each(ADAPTERS)('LockExceptionFilter on $platform', ({ platform, adapter
     takeDown();
     logs.length = 0;
     for (let request = 1; request <= 3; request++) {
-      expect(await get(`${url}/locked`)).toEqual({
-        status: 503,
-        retryAfter: '1',
-        body: { statusCode: 503, message: 'Service Unavailable' },
-      });
+      expect(await get(`${url}/locked`)).toEqual(UNAVAILABLE);
     }
     expect(linesOf('warn').filter((line) => line.includes('cannot lock "order"'))).toHaveLength(1);
     expect(linesOf('debug').filter((line) => line.includes('cannot lock "order"'))).toHaveLength(2);
@@ -142,11 +136,7 @@ describe.each(ADAPTERS)('LockExceptionFilter on $platform', ({ platform, adapter
   it('answers 503 while the application shuts down', async () => {
     const { url } = await start();
     logs.length = 0;
-    expect(await get(`${url}/stopped`)).toEqual({
-      status: 503,
-      retryAfter: '1',
-      body: { statusCode: 503, message: 'Service Unavailable' },
-    });
+    expect(await get(`${url}/stopped`)).toEqual(UNAVAILABLE);
     expect(logs).toEqual(['debug "order" was not acquired: the lock service is shutting down']);
   });
 
