@@ -4,6 +4,13 @@ import { LockNotAcquiredError, LockServiceStoppedError } from '../../lib/core/er
 import type { Lock } from '../../lib/core/lock.js';
 import { type CountingContender, Crowd, Patience } from '../support/crowd.js';
 import { eventually } from '../support/eventually.js';
+import { type SharedMasters, sharedMasters } from './support/shared-masters.js';
+
+const all = sharedMasters(5);
+const masters = (count: number): SharedMasters => ({
+  servers: all.servers.slice(0, count),
+  urls: all.urls.slice(0, count),
+});
 
 const WAIT = { wait: '60s' } as const;
 /** A pause of the machine is not an outage: what is counted are the requests while all masters answer. */
@@ -11,7 +18,7 @@ const PATIENT = { masterTimeout: '2s' } as const;
 
 describe.each([1, 3, 5])('A hand-off between processes, with %i masters', (count) => {
   it('causes one request, by the process whose turn it is, and none by others', async () => {
-    await using crowd = await Crowd.of(4, count, {}, new Patience());
+    await using crowd = await Crowd.of(4, masters(count), {}, new Patience());
     const [holder, ...others] = crowd.contenders as [CountingContender, ...CountingContender[]];
     let lock = await crowd.lockOnAll(holder, 'k', '30s');
     const turns: Promise<Lock>[] = [];
@@ -37,7 +44,7 @@ describe.each([1, 3, 5])('A hand-off between processes, with %i masters', (count
 
 describe('Requests per hand-off', () => {
   it.each([2, 8, 16])('among %i processes are at most 1.5 times those of an uncontended lock', async (processes) => {
-    await using crowd = await Crowd.of(processes, 5, PATIENT);
+    await using crowd = await Crowd.of(processes, masters(5), PATIENT);
     await Promise.all(crowd.contenders.map((contender) => takeTurns(contender, 2)));
     crowd.reset();
     const times = Math.ceil(160 / processes);
@@ -48,7 +55,7 @@ describe('Requests per hand-off', () => {
   });
 
   it('do not increase when sections are long, because waiters rarely poll', async () => {
-    await using crowd = await Crowd.of(8, 5, PATIENT);
+    await using crowd = await Crowd.of(8, masters(5), PATIENT);
     await Promise.all(
       crowd.contenders.map(async (contender) => {
         // A waiter that has never been woken polls often, and waiters that begin together split the votes.
@@ -65,7 +72,7 @@ describe('Requests per hand-off', () => {
   });
 
   it('inside a process are fewer than half of those of an uncontended lock', async () => {
-    await using crowd = await Crowd.of(1, 5, PATIENT);
+    await using crowd = await Crowd.of(1, masters(5), PATIENT);
     const [contender] = crowd.contenders as [CountingContender];
     const order: number[] = [];
     const turn = async (i: number): Promise<void> => {
@@ -92,7 +99,7 @@ describe('Requests per hand-off', () => {
 
 describe('Without contention', () => {
   it('a lock takes two requests per master, and no subscriber', async () => {
-    await using crowd = await Crowd.of(1, 5, PATIENT);
+    await using crowd = await Crowd.of(1, masters(5), PATIENT);
     const [contender] = crowd.contenders as [CountingContender];
     for (let i = 1; i <= 20; i++) {
       await (await contender.acquire(i % 2 ? `k${i}` : ['a', `k${i}`], '30s', WAIT)).release();
@@ -104,7 +111,7 @@ describe('Without contention', () => {
 
 describe('Without waiting', () => {
   it('an attempt takes one parallel round trip, also when others queue', async () => {
-    await using crowd = await Crowd.of(3, 3);
+    await using crowd = await Crowd.of(3, masters(3), PATIENT);
     const [holder, waiting, hasty] = crowd.contenders as [CountingContender, CountingContender, CountingContender];
     const lock = await crowd.lockOnAll(holder, 'k', '30s');
     const turn = waiting.acquire('k', '30s', WAIT);
@@ -123,7 +130,7 @@ describe('Without waiting', () => {
 describe('A process that waits', () => {
   // Protocol 5.7
   it('has one subscriber per master, however many keys it waits for, until it is closed', async () => {
-    await using crowd = await Crowd.of(2, 3);
+    await using crowd = await Crowd.of(2, masters(3));
     const [holder, waiting] = crowd.contenders as [CountingContender, CountingContender];
     const keys = Array.from({ length: 40 }, (_, i) => `k${i}`);
     const locks = await Promise.all(keys.map((key) => crowd.lockOnAll(holder, key, '30s')));
@@ -140,7 +147,7 @@ describe('A process that waits', () => {
   });
 
   it('uses no name outside the prefix, and none that a resource can have', async () => {
-    await using crowd = await Crowd.of(2, 1, { keyPrefix: 'app:' });
+    await using crowd = await Crowd.of(2, masters(1), { keyPrefix: 'app:' });
     const [holder, waiting] = crowd.contenders as [CountingContender, CountingContender];
     const lock = await holder.acquire('k', '30s');
     const turn = waiting.acquire('k', '30s', WAIT);
@@ -160,7 +167,7 @@ describe('A waiter that gives up when it is its turn', () => {
   };
 
   it.each(Object.keys(giveUp))('lets the next process have the lock: %s', async (how) => {
-    await using crowd = await Crowd.of(3, 3, {}, new Patience());
+    await using crowd = await Crowd.of(3, masters(3), {}, new Patience());
     const [holder, first, second] = crowd.contenders as [CountingContender, CountingContender, CountingContender];
     for (let i = 0; i < 10 && !(how === 'it is stopped' && i > 0); i++) {
       const key = `k${i}`;
@@ -194,7 +201,7 @@ describe('A waiter that gives up when it is its turn', () => {
   });
 
   it('lets the next process have the lock: its time is over', async () => {
-    await using crowd = await Crowd.of(3, 3, {}, new Patience());
+    await using crowd = await Crowd.of(3, masters(3), {}, new Patience());
     const [holder, first, second] = crowd.contenders as [CountingContender, CountingContender, CountingContender];
     for (let wait = 150, round = 0; round < 5;) {
       expect(wait).toBeLessThan(10_000);
@@ -229,7 +236,7 @@ describe('A waiter that gives up when it is its turn', () => {
 
 describe('Seniority', () => {
   it('is kept when a notification is lost', async () => {
-    await using crowd = await Crowd.of(4, 3);
+    await using crowd = await Crowd.of(4, masters(3));
     const [holder, ...others] = crowd.contenders as [CountingContender, ...CountingContender[]];
     // A master derives seniority from the time at which a request arrives, so waiters must begin further apart than the
     // durations of their requests can differ, which is more on a busy machine.

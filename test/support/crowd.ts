@@ -74,20 +74,28 @@ export class CountingContender extends Contender {
 /** Masters, contenders that use all of them, and plain connections for the commands of an operator. */
 export class Crowd implements AsyncDisposable {
   private constructor(
-    readonly masters: Masters,
+    readonly masters: Pick<Masters, 'servers' | 'urls'>,
     readonly contenders: readonly CountingContender[],
     private readonly clients: readonly Redis[],
+    private readonly started: Masters | undefined,
   ) {}
 
-  static async of(contenders: number, masters: number, options?: RedlockOptions, random?: Random): Promise<Crowd> {
-    const started = await startMasters(masters);
-    const clients = started.servers.map(({ port }) => {
+  /** `masters`: how many to start, and to end with the crowd; or some that go on. */
+  static async of(
+    contenders: number,
+    masters: number | Pick<Masters, 'servers' | 'urls'>,
+    options?: RedlockOptions,
+    random?: Random,
+  ): Promise<Crowd> {
+    const started = typeof masters === 'number' ? await startMasters(masters) : undefined;
+    const used = started ?? (masters as Pick<Masters, 'servers' | 'urls'>);
+    const clients = used.servers.map(({ port }) => {
       const client = new Redis(port, '127.0.0.1', { retryStrategy: () => 20, disconnectTimeout: 100 });
       // A killed master is not an error for the operator's connection.
       return client.on('error', () => undefined);
     });
-    const all = Array.from({ length: contenders }, () => CountingContender.over(started.urls, options, random));
-    return new Crowd(started, await Promise.all(all), clients);
+    const all = Array.from({ length: contenders }, () => CountingContender.over(used.urls, options, random));
+    return new Crowd(used, await Promise.all(all), clients, started);
   }
 
   get requests(): number {
@@ -170,6 +178,6 @@ export class Crowd implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.contenders.map((contender) => contender.close()));
     for (const client of this.clients) client.disconnect();
-    await this.masters.stop();
+    await this.started?.stop();
   }
 }
