@@ -153,7 +153,7 @@ function isSame(one: Examination, other: Examination): boolean {
 
 // Without the permission for INFO, equal nonces at two addresses show that they are one server.
 function identityOf({ report }: Examination): string | undefined {
-  return report?.run || report?.marker?.nonce || undefined;
+  return report?.run || report?.marker?.run || report?.marker?.nonce || undefined;
 }
 
 export function standingIn({ report, isDurable }: Examination): MasterStanding | undefined {

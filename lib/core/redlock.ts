@@ -10,7 +10,7 @@ import { Keyspace } from './keyspace.js';
 import { type AcquiredKeys, Lease, type LeaseContext } from './lease.js';
 import { LinkedList, ListMember } from './acquire/linked-list.js';
 import { Lock } from './lock.js';
-import type { Master } from './master.interface.js';
+import type { Master, MasterIdentity } from './master.interface.js';
 import { type AcquisitionKind, AcquisitionRecorder, type LockObserver, type OnHeld } from './observer.js';
 import { quorumOf } from './acquire/quorum-call.js';
 import { refuseSeveral } from './settings/resources.js';
@@ -385,14 +385,19 @@ export class Redlock {
   // Each server has one vote, even if it is configured under several addresses.
   // Protocol 8.10
   private excludeTwins(): void {
-    const runs = this.masters.map((master) => (master.isConnected ? master.identity().run : undefined));
+    const known = this.masters.map((master) => master.identity());
     this.masters.forEach((master, index) => {
-      const run = runs[index];
-      const first = run === undefined ? index : runs.indexOf(run);
-      const twin = first === index ? undefined : this.masters[first];
-      master.exclude(twin && `it is the same server as ${twin.name}`);
+      const own = known[index] as MasterIdentity;
+      master.twins = this.masters.filter((_, i) => i < index && areOfOneServer(known[i] as MasterIdentity, own));
+      master.noteExclusion();
     });
   }
+}
+
+// Where only one of them may ask for the run, the data shows it.
+function areOfOneServer(one: MasterIdentity, other: MasterIdentity): boolean {
+  if (one.run === undefined || other.run === undefined) return false;
+  return one.run === other.run || one.run === other.data || one.data === other.run;
 }
 
 function kindOf({ isShared, permits }: CallSettings): AcquisitionKind {

@@ -100,6 +100,7 @@ export class RedisMaster implements Master, GuardedServer {
   private readonly permissions: MissingPermissions;
   // The server's refusal of the last marker or announcement.
   private guardRefusal: RefusedReply | undefined;
+  markRefusal: string | undefined;
   private readings = 0;
   private notifications: NotificationChannel | undefined;
   private closing: Promise<void> | undefined;
@@ -278,9 +279,14 @@ export class RedisMaster implements Master, GuardedServer {
     try {
       const reply = await this.evaluate(MARK, [this.guard.markerName], markArguments(report, change));
       this.guardRefusal = undefined;
+      this.markRefusal = undefined;
       return reply === 1;
     } catch (error) {
       this.noteGuardRefusal(error);
+      if (isReply(error) && this.guardRefusal) {
+        const { code, reason } = this.guardRefusal;
+        this.markRefusal = `${code} ${reason.replace(/\.$/, '')}`;
+      }
       return undefined;
     }
   }
@@ -303,12 +309,6 @@ export class RedisMaster implements Master, GuardedServer {
       // Before what asks for a lock with this ttl.
       this.queue.flush();
     });
-  }
-
-  get markRefusal(): string | undefined {
-    const { guardRefusal } = this;
-    if (!guardRefusal || guardRefusal === LOST_DATA) return undefined;
-    return `${guardRefusal.code} ${guardRefusal.reason.replace(/\.$/, '')}`;
   }
 
   private noteGuardRefusal(error: unknown): void {

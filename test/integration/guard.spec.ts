@@ -240,10 +240,9 @@ describe('A master that lost its data and cannot be marked', () => {
   it('is reported once, with what it refuses', async () => {
     const reasons: string[] = [];
     await using masters = await startMasters(3);
-    const masterQuarantined = (_: string, reason: string): void => void reasons.push(reason);
-    await using contender = await Contender.on(masters.urls, GUARDED, { masterQuarantined });
+    const masterRefused = (_: string, reason: string): void => void reasons.push(reason);
+    await using contender = await Contender.on(masters.urls, GUARDED, { masterRefused });
     await allVote(contender);
-    reasons.length = 0;
     const { port } = masters.servers[0]!;
     await command(port, 'CONFIG', 'SET', 'maxmemory', '1');
     await command(port, 'FLUSHALL');

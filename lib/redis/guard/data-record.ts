@@ -83,6 +83,7 @@ export class DataRecord {
   // The largest ttl that was announced to every master, according to this one. In milliseconds.
   knownTtl = 0;
   isAnnounced = false;
+  announcedRefusal: string | undefined;
   // Of the data that was here before, by nonce: the address may lead back to it.
   private readonly clocks = new Map<string, ServerClock>();
   private unknownRun: string | undefined;
@@ -118,10 +119,17 @@ export class DataRecord {
 
   quarantineAt(now: Instant): Quarantine | undefined {
     if (!this.isQuarantined) return undefined;
-    const { markRefusal } = this.server;
-    const isRefused = markRefusal !== undefined && this.unknownSince !== undefined;
-    const reason = isRefused ? `${this.reason}, and it cannot be marked: ${markRefusal}` : this.reason;
-    return { reason, remaining: this.wait.remainingAt(now) };
+    return { reason: this.reasonNow, remaining: this.wait.remainingAt(now) };
+  }
+
+  get reasonNow(): string {
+    const { reason, refusal } = this;
+    return refusal === undefined ? reason : `${reason}, and it cannot be marked: ${refusal}`;
+  }
+
+  // Of the marker that it needs; `undefined` if it needs none.
+  get refusal(): string | undefined {
+    return this.unknownSince === undefined && this.step === undefined ? undefined : this.server.markRefusal;
   }
 
   // Empty while the last comparison, at most `interval` milliseconds ago, is fresh.

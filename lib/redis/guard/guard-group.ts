@@ -5,6 +5,7 @@ import type { Random } from '../../core/holder.js';
 import { driftOf, type Settings } from '../../core/settings/settings.js';
 import type { ServerIdentity } from '../replies.js';
 import type { Announcement, DataRecord } from './data-record.js';
+import type { Marker } from './marker.js';
 
 // Bounds of the time limit for one answer of a server about itself, in milliseconds.
 const MIN_PATIENCE = 100;
@@ -27,15 +28,22 @@ export type Reports = ReadonlyMap<DataRecord, ServerIdentity>;
 // Of each server one: while two addresses lead to it, they are one master.
 // Protocol 8.10
 export function distinct(reports: Reports): Reports {
+  return new Map(firstOfEach([...reports], ([, { run, marker }]) => run || idOf(marker)));
+}
+
+// Without the permission for INFO, a process still sees the run in the marker.
+function idOf(marker: Marker | undefined): string {
+  return marker?.run || marker?.nonce || '';
+}
+
+function firstOfEach<T>(all: readonly T[], idIn: (one: T) => string): readonly T[] {
   const seen = new Set<string>();
-  return new Map(
-    [...reports].filter(([, { run, marker }]) => {
-      const id = run || marker?.nonce || '';
-      const isTwin = id !== '' && seen.has(id);
-      seen.add(id);
-      return !isTwin;
-    }),
-  );
+  return all.filter((one) => {
+    const id = idIn(one);
+    const isTwin = id !== '' && seen.has(id);
+    seen.add(id);
+    return !isTwin;
+  });
 }
 
 // The servers of one restart guard, and what all of its parts need: time, time limits, and whether a lock is held.
@@ -72,13 +80,13 @@ export class GuardGroup {
   // Masters that have lost nothing, as far as is known: also those whose identity is being checked again.
   get trusted(): number {
     const clusters = this.clusters.filter((votes) => votes()).length;
-    return clusters + this.identities.filter((each) => (each.votes || each.isChecked) && !this.isTwin(each)).length;
+    return clusters + this.distinctOf(this.identities.filter(({ votes, isChecked }) => votes || isChecked)).length;
   }
 
-  // The address leads to the server of an earlier one, as far as is known.
-  isTwin(identity: DataRecord): boolean {
-    const { nonce } = identity;
-    return nonce !== '' && this.identities.find((other) => other.nonce === nonce) !== identity;
+  // One of each server, as far as is known: of several addresses that lead to it, the first of those that are given.
+  // Protocol 8.10
+  distinctOf(identities: readonly DataRecord[]): readonly DataRecord[] {
+    return firstOfEach(identities, ({ marker }) => idOf(marker));
   }
 
   // This process holds a lock or keeps its keys taken, or has an attempt under way that counts.
@@ -147,6 +155,15 @@ export class GuardGroup {
       const timer = this.context.clock.schedule(limit, () => end(undefined)).unref();
       promise.then(end, () => end(undefined));
     });
+  }
+
+  // Once for each refusal of a marker.
+  announceRefusal(identity: DataRecord): void {
+    const { server, refusal } = identity;
+    if (refusal !== undefined && refusal !== identity.announcedRefusal) {
+      this.context.observer.masterRefused?.(server.name, identity.reasonNow);
+    }
+    identity.announcedRefusal = refusal;
   }
 
   announce(identity: DataRecord): void {
@@ -256,7 +273,7 @@ export class TtlAnnouncements {
   // on which all processes agree, counts as confirmed. `undefined` until a quorum is known.
   private get ttlKnownToAll(): number | undefined {
     const { identities, clusters, quorum, context } = this.group;
-    const known = identities.flatMap(({ marker, knownTtl }) => (marker ? [knownTtl] : []));
+    const known = this.group.distinctOf(identities).flatMap(({ marker, knownTtl }) => (marker ? [knownTtl] : []));
     if (known.length + clusters.length < quorum) return undefined;
     const smallest = known.length < identities.length ? 0 : Math.min(...known);
     return Math.max(context.settings.ttl, smallest);
@@ -271,9 +288,8 @@ export class TtlAnnouncements {
     const { identities } = this.group;
     const beats = identities.map((identity) => this.beat(identity, { ttl, lengthens: false, known }));
     const confirmed = await Promise.all(beats.map((beat) => this.group.within(limit, beat)));
-    const isMissing = (each: DataRecord, index: number): boolean =>
-      confirmed[index] !== true || this.group.isTwin(each);
-    return identities.filter(isMissing).map(({ server }) => server.name);
+    const heard = new Set(this.group.distinctOf(identities.filter((_, index) => confirmed[index] === true)));
+    return identities.filter((each) => !heard.has(each)).map(({ server }) => server.name);
   }
 
   // For a ttl that is larger than any before. Takes at most one master timeout. Resolves with the one before if a

@@ -46,11 +46,10 @@ export class MarkerWriter {
       ...this.signature(report, identity.reason),
       ...{ generation: generationFrom(group.context.random.token(), report.time), first: isFirstKnown ? EMPTY : '' },
     });
-    if (isWritten) return true;
-    // It begins when it can be written.
-    identity.wait.limit(group.context.clock.read(), length);
-    group.announce(identity);
-    return false;
+    // Its wait begins when it can be written.
+    if (!isWritten) identity.wait.limit(group.context.clock.read(), length);
+    group.announceRefusal(identity);
+    return isWritten;
   }
 
   // The clock moved forward for all clients: the keys of the server expired early.
@@ -62,7 +61,9 @@ export class MarkerWriter {
     // Announcements that have ended by the clock that jumped may be gone already. No ttl in use is larger than `known`.
     const ttl = Math.max(marker.storedTtl, marker.knownTtl, this.ttls.usedTtl, this.group.context.settings.ttl);
     const from = report.time + this.group.quarantineOf(identity, ttl);
-    return this.change(identity, report, { ...this.signature(report, reason), vetoed: 1, from });
+    const isWritten = await this.change(identity, report, { ...this.signature(report, reason), vetoed: 1, from });
+    this.group.announceRefusal(identity);
+    return isWritten;
   }
 
   // A young marker asks for a veto while this process holds a lock, and for an end after the longest quarantine.

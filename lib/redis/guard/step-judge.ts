@@ -107,8 +107,9 @@ export class StepJudge {
     // Clusters guard themselves, and no clock is compared with theirs.
     const quorum = quorumOf(identities.length);
     // With two masters and this client, each of the three clocks could be the wrong one.
-    const isOther = (each: DataRecord): boolean => each.nonce !== identity.nonce && !this.group.isTwin(each); // @mutant twin-judges
-    const others = identities.length < EARLY_FROM ? [] : identities.filter(isOther);
+    const answering = [identity, ...identities.filter((each) => each !== identity && answers.has(each))];
+    const distinct = this.group.distinctOf(answering); // @mutant twin-judges
+    const others = identities.length < EARLY_FROM ? [] : distinct.slice(1);
     const latest = answers.get(identity);
     let found: [Judgement | undefined, Sample] = [undefined, sample];
     for (const before of steps) {

@@ -174,10 +174,7 @@ export const MUTANTS = [
     'a step that too few masters can judge is forgotten',
     { 'undecided-step-forgotten': "if (judgement?.culprit === 'either' && !mayGrant) return identity.clock.forget();" },
   ],
-  [
-    'a second address of a master judges its clock',
-    { 'twin-judges': 'const isOther = (each: DataRecord): boolean => each !== identity;' },
-  ],
+  ['a second address of a master judges its clock', { 'twin-judges': 'const distinct = answering;' }],
   ['a standstill is not subtracted', { 'standstill-not-subtracted': 'const missed = 0;' }],
   ['lock passed on with its token', { 'lock-passed-on-with-its-token': '' }],
   [

@@ -18,6 +18,7 @@ import {
   granted,
   hangs,
   held,
+  obeys,
   obeysAfter,
   refused,
   says,
@@ -421,6 +422,33 @@ describe('A server under two addresses', () => {
     rig.masters[2]!.becomeReady();
     await rig.lock('a');
     expect(rig.keys).toEqual([1, 1, 1]);
+  });
+
+  it('votes by its second address while the first is lost', async () => {
+    const rig = rigWithTwins();
+    const [first] = rig.masters;
+    first!.trouble = { kind: 'unreachable', reason: 'the connection broke', sent: false };
+    first!.behaviour = says(first!.trouble);
+    await rig.lock('a');
+    expect(rig.keys).toEqual([0, 1, 1]);
+    first!.becomeReady();
+    first!.behaviour = obeys;
+    await rig.lock('b');
+    expect(rig.keys).toEqual([1, 2, 1]);
+  });
+
+  it('is one master, too, if only one of its users may ask which one it is', async () => {
+    const rig = new Rig();
+    for (const [index, known] of [
+      { run: 'one', data: 'nonce' },
+      { run: 'other', data: 'else' },
+      { run: 'nonce', data: 'nonce' },
+    ].entries()) {
+      rig.masters[index]!.known = known;
+    }
+    rig.masters[2]!.becomeReady();
+    await rig.lock('a');
+    expect(rig.counts('acquire')).toEqual([1, 1, 0]);
   });
 
   it('is not assumed where no server says which one it is', async () => {

@@ -30,8 +30,8 @@ describe('An address that leads to the server of another master', () => {
 
   function sample(index: number): void {
     const { identity } = process.links[index]!;
-    if (servers[index]!.marker?.nonce !== identity!.nonce) return;
-    process.guard.sampled(identity!, clock.read(), servers[index]!.time);
+    const { isDown, marker, time } = servers[index]!;
+    if (!isDown && marker?.nonce === identity!.nonce) process.guard.sampled(identity!, clock.read(), time);
   }
 
   async function receive(seconds: number): Promise<void> {
@@ -79,5 +79,104 @@ describe('An address that leads to the server of another master', () => {
     await receive(2);
     expect(process.links[0]!.identity!.nonce).toBe(servers[1].marker?.nonce);
     expect(onVoting).toHaveBeenCalled();
+  });
+
+  it('does not vouch for a ttl that the real server of the address has not heard of', async () => {
+    const [, b, c] = servers;
+    process.guard.close();
+    for (const server of [b, c]) server.change({ known: 3 * TTL });
+    process = new Process(clock, servers, { ttl: TTL, maxTtl: 3 * TTL });
+    await process.connectAll();
+    await receive(10);
+    leadAToB();
+    await receive(1);
+    expect(await process.guard.announceTtl(3 * TTL)).toBe(TTL);
+  });
+
+  describe('and is lost, or leads back', () => {
+    beforeEach(async () => {
+      leadAToB();
+      await receive(2);
+    });
+
+    it('takes no place among the judges of a clock from the server that answers', async () => {
+      const [a, , c] = servers;
+      a.isDown = true;
+      await receive(2);
+      c.ahead += 25_000;
+      sample(2);
+      await receive(2);
+      expect(process.lags).toEqual([]);
+      expect(c.marker?.reason).toMatch(/jumped/);
+    });
+
+    it('is the only one that has not confirmed a ttl', async () => {
+      servers[0].isDown = true;
+      const permitted = process.guard.announceTtl(2 * TTL);
+      await clock.advance(500);
+      expect(await permitted).toBe(TTL);
+      expect(process.cuts).toEqual([[2 * TTL, TTL, ['a']]]);
+    });
+
+    it('voids no attempt on the others while it does not vote', async () => {
+      const [a] = servers;
+      Object.assign(a, { run: 'a:run', replid: 'a:history', fields: {} });
+      a.restart();
+      Object.assign(process.links[0]!, { mark: () => Promise.resolve(undefined), markRefusal: 'OOM' });
+      process.connect(a);
+      await receive(2);
+      expect(process.votes).toEqual([false, true, true]);
+      expect(await countedAttempts(10)).toBe(10);
+    });
+  });
+
+  /** How many of so many attempts count that last as long as a reading. */
+  async function countedAttempts(attempts: number): Promise<number> {
+    let counted = 0;
+    for (let i = 0; i < attempts; i++) {
+      const attempt = process.guard.beginAttempt();
+      await clock.advance(300);
+      if (!process.guard.confirm(attempt!)) continue;
+      counted++;
+      process.guard.disengage();
+    }
+    return counted;
+  }
+
+  describe('is unlike a declared master whose disk is a copy of that of another one: it', () => {
+    beforeEach(async () => {
+      const [a, b] = servers;
+      process.guard.close();
+      Object.assign(b, { fields: { ...a.fields } });
+      process = new Process(clock, servers, { ttl: TTL, maxTtl: 3 * TTL });
+      for (const link of process.links) link.isDurable = true;
+      await process.connectAll();
+      await receive(10);
+      expect(b.marker).toMatchObject({ nonce: a.marker!.nonce, run: b.run });
+    });
+
+    it('confirms a ttl', async () => {
+      const permitted = process.guard.announceTtl(2 * TTL);
+      await clock.advance(500);
+      expect(await permitted).toBe(2 * TTL);
+    });
+
+    it('judges the clock of that other one', async () => {
+      const [a, , c] = servers;
+      c.isDown = true;
+      await receive(2);
+      a.ahead += 25_000;
+      sample(0);
+      await receive(2);
+      expect(process.lags).toEqual([]);
+      expect(a.marker?.reason).toMatch(/jumped/);
+    });
+
+    it('counts among those that vote', async () => {
+      process.connect(servers[2].restart());
+      await receive(2);
+      expect(process.votes).toEqual([true, true, false]);
+      expect(await countedAttempts(10)).toBe(10);
+    });
   });
 });
