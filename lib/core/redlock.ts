@@ -385,11 +385,11 @@ export class Redlock {
   // Each server has one vote, even if it is configured under several addresses.
   // Protocol 8.10
   private excludeTwins(): void {
-    const known = this.masters.map((master) => master.identity());
+    const known = this.masters.map((master) => (master.isConnected ? master.identity() : {}));
     this.masters.forEach((master, index) => {
-      const own = known[index] as MasterIdentity;
-      master.twins = this.masters.filter((_, i) => i < index && areOfOneServer(known[i] as MasterIdentity, own));
-      master.noteExclusion();
+      const own = known[index] ?? {};
+      const twin = this.masters[known.findIndex((one, i) => i < index && areOfOneServer(one, own))];
+      master.exclude(twin && `it is the same server as ${twin.name}`);
     });
   }
 }

@@ -36,8 +36,8 @@ interface QuorumRequest {
 }
 
 interface Voter extends Master {
-  // Earlier masters that turned out to be the same server, maybe while a request is under way.
-  readonly twins?: readonly Master[];
+  // The master turned out to be the same server as another one, maybe while a request is under way.
+  readonly isExcluded?: boolean;
 }
 
 export type Outcome = 'granted' | 'held' | 'unavailable';
@@ -193,9 +193,9 @@ export class QuorumCall {
 
   // One server has one vote, even if a second address led to it only after it had granted over the first.
   private dropExcluded(): void {
-    this.masters.forEach(({ twins }, index) => {
+    this.masters.forEach(({ isExcluded }, index) => {
       const answer = this.answers[index];
-      if (answer?.kind !== 'granted' || !twins?.some((twin) => this.isGrantedBy(twin))) return;
+      if (!isExcluded || answer?.kind !== 'granted') return;
       this.answers[index] = EXCLUDED;
       this.grants--;
       if (answer.fence !== undefined) this.counted?.splice(this.counted.indexOf(answer.fence), 1);

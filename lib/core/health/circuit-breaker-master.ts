@@ -166,9 +166,6 @@ export class CircuitBreakerMaster implements Master {
   private probedAt: Instant;
   private open = false;
   private judging = false;
-  // Earlier masters whose addresses lead to the same server, or led to it before they were lost.
-  twins: readonly CircuitBreakerMaster[] = [];
-  // As it was last reported.
   private excluded: string | undefined;
   private readonly refusal = new Refusal();
   private isRefused = false;
@@ -197,9 +194,8 @@ export class CircuitBreakerMaster implements Master {
   }
 
   ask(request: MasterRequest, reply: ReplyCallback): void {
-    const excluded = this.noteExclusion();
-    if (excluded !== undefined && request.op !== 'release') {
-      reply({ kind: 'unreachable', reason: excluded, sent: false });
+    if (this.excluded !== undefined && request.op !== 'release') {
+      reply({ kind: 'unreachable', reason: this.excluded, sent: false });
       return;
     }
     if (!this.open) {
@@ -217,8 +213,8 @@ export class CircuitBreakerMaster implements Master {
   }
 
   problem(): UnreachableReply | undefined {
-    const { exclusion } = this;
-    return exclusion === undefined ? this.inner.problem() : { kind: 'unreachable', reason: exclusion, sent: false };
+    if (this.excluded !== undefined) return { kind: 'unreachable', reason: this.excluded, sent: false };
+    return this.inner.problem();
   }
 
   reconnect(): void {
@@ -250,32 +246,25 @@ export class CircuitBreakerMaster implements Master {
     return this.open;
   }
 
-  // Why it must not vote: another one votes for the same server. That one is asked no more while it is lost or silent.
-  // Protocol 8.10
-  get exclusion(): string | undefined {
-    if (this.twins.length === 0) return undefined;
-    const twin = this.twins.find((other) => other.isConnected && !other.isOpen);
-    return twin && `it is the same server as ${twin.name}`;
-  }
-
-  // Reports a change.
-  noteExclusion(): string | undefined {
-    const { exclusion } = this;
-    if (exclusion === this.excluded) return exclusion;
-    this.excluded = exclusion;
-    if (exclusion !== undefined) this.observer.masterRefused?.(this.name, exclusion);
-    else if (this.isConnected) this.observer.masterVotesAgain?.(this.name);
-    return exclusion;
+  // For the same server as another master. `undefined` includes it again.
+  exclude(reason: string | undefined): void {
+    if (reason === this.excluded) return;
+    this.excluded = reason;
+    if (reason !== undefined) this.observer.masterRefused?.(this.name, reason);
+    else this.observer.masterVotesAgain?.(this.name);
   }
 
   get isQuarantined(): boolean {
     return this.inner.isQuarantined;
   }
 
+  get isExcluded(): boolean {
+    return this.excluded !== undefined;
+  }
+
   identity(): MasterIdentity {
     const identity = this.inner.identity();
-    const { exclusion } = this;
-    return exclusion === undefined ? identity : { ...identity, fault: exclusion };
+    return this.excluded === undefined ? identity : { ...identity, fault: this.excluded };
   }
 
   shards(): readonly ShardStatus[] | undefined {
@@ -287,7 +276,7 @@ export class CircuitBreakerMaster implements Master {
   }
 
   get operator(): OperatorMaster | undefined {
-    return this.open || this.exclusion !== undefined ? undefined : this.inner.operator;
+    return this.open || this.excluded !== undefined ? undefined : this.inner.operator;
   }
 
   noteStandstill(): void {

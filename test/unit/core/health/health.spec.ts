@@ -18,7 +18,6 @@ import {
   granted,
   hangs,
   held,
-  obeys,
   obeysAfter,
   refused,
   says,
@@ -422,19 +421,6 @@ describe('A server under two addresses', () => {
     rig.masters[2]!.becomeReady();
     await rig.lock('a');
     expect(rig.keys).toEqual([1, 1, 1]);
-  });
-
-  it('votes by its second address while the first is lost', async () => {
-    const rig = rigWithTwins();
-    const [first] = rig.masters;
-    first!.trouble = { kind: 'unreachable', reason: 'the connection broke', sent: false };
-    first!.behaviour = says(first!.trouble);
-    await rig.lock('a');
-    expect(rig.keys).toEqual([0, 1, 1]);
-    first!.becomeReady();
-    first!.behaviour = obeys;
-    await rig.lock('b');
-    expect(rig.keys).toEqual([1, 2, 1]);
   });
 
   it('is one master, too, if only one of its users may ask which one it is', async () => {
