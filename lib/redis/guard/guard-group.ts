@@ -176,7 +176,7 @@ export class GuardGroup {
     }
     if (identity.isAnnounced) return;
     const quarantine = identity.quarantineAt(clock.read());
-    // One that is over already begins where the clock was set back.
+    // A clock that was set back makes an old marker look young: its wait is over.
     if (!quarantine || quarantine.remaining <= 1) return;
     identity.isAnnounced = true;
     observer.masterQuarantined?.(name, quarantine.reason, quarantine.remaining);
