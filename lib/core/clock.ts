@@ -27,8 +27,9 @@ export interface Clock {
    * Calls `callback` after `delay` milliseconds.
    *
    * @param slack milliseconds by which the call may come early, so that it coincides with others; default: 0
+   * @param now a reading of this turn of the event loop, if there is one: it spares another one
    */
-  schedule(delay: number, callback: () => void, slack?: number): Timer;
+  schedule(delay: number, callback: () => void, slack?: number, now?: Instant): Timer;
   /**
    * Calls `callback` once the event loop has read the input that is already waiting in its sockets, so that a stalled
    * process does not mistake answers that have arrived for missing ones.

@@ -369,7 +369,7 @@ export class Lease extends ListMember<Lease> {
     // Protocol 7.4
     const keepFor =
       minHold === 0 || !this.isUsed ? 0 : Math.max(0, Math.ceil(minHold - elapsedBetween(this.acquiredAt, now)));
-    const released = this.keys.release(keepFor);
+    const released = this.keys.release(keepFor, now);
     if (this.tenure) this.entry?.recordTurn(now);
     this.end ??= released;
     this.close();
@@ -386,7 +386,7 @@ export class Lease extends ListMember<Lease> {
   private arm(now: Instant): void {
     this.timer?.cancel();
     const [delay, slack] = timerFor(this.next, this.remainingAt(now), now);
-    this.timer = this.context.clock.schedule(delay, this.tick.bind(this), slack).unref();
+    this.timer = this.context.clock.schedule(delay, this.tick.bind(this), slack, now).unref();
   }
 
   // `undefined` if no extension is due, or one is under way.

@@ -139,12 +139,11 @@ export class SystemClock implements Clock {
     this.listeners.push(listener);
   }
 
-  schedule(delay: number, callback: () => void, slack = 0): Timer {
-    const now = monotonic();
-    const due = dueAt(now + delay, slack);
+  schedule(delay: number, callback: () => void, slack = 0, now?: Instant): Timer {
+    const due = dueAt((now?.monotonic ?? monotonic()) + delay, slack);
     const timer = this.timers.add(due, callback);
-    if (due < this.armedFor) this.arm(due, now);
-    else if (this.armedBy !== setTimeout) this.arm(this.timers.nextDue ?? due, now);
+    if (due < this.armedFor) this.arm(due, monotonic());
+    else if (this.armedBy !== setTimeout) this.arm(this.timers.nextDue ?? due, monotonic());
     return timer;
   }
 

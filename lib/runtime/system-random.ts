@@ -3,7 +3,7 @@ import type { Random } from '../core/holder.js';
 // Multiples of three bytes, each of which is four digits: so every token begins with a digit of its own.
 const TOKEN_BYTES = 21;
 const FRACTION_BYTES = 3;
-const TOKENS_PER_FILL = 64;
+const TOKENS_PER_FILL = 256;
 
 // Drawn for many tokens at once, because each call into the operating system is expensive.
 export class SystemRandom implements Random {

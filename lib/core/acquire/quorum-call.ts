@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../clock.js';
+import type { Clock, Instant, Timer } from '../clock.js';
 import type { MasterReport } from '../errors.js';
 import {
   type MasterReply,
@@ -33,6 +33,8 @@ interface QuorumRequest {
   readonly send?: SendRequest | undefined;
   // Called when every master has answered, in time or not.
   readonly settle?: (() => void) | undefined;
+  // A reading of this turn of the event loop, if there is one.
+  readonly now?: Instant | undefined;
 }
 
 interface Voter extends Master {
@@ -45,7 +47,7 @@ export type Outcome = 'granted' | 'held' | 'unavailable';
 // The result is certain at the quorum-th grant, or when a quorum of grants has become impossible. Slow masters are not
 // awaited, and a master that does not answer within the timeout counts as a no.
 export class QuorumCall {
-  private readonly answers: (MasterReply | undefined)[] = [];
+  private readonly answers: (MasterReply | undefined)[];
   private readonly quorum: number;
   private timer: Timer | undefined;
   private open = true;
@@ -59,14 +61,15 @@ export class QuorumCall {
   private readonly conclude: ((quorumCall: QuorumCall) => void) | undefined;
   private readonly settle: (() => void) | undefined;
 
-  constructor({ masters, request, clock, timeout, conclude, send, settle }: QuorumRequest) {
+  constructor({ masters, request, clock, timeout, conclude, send, settle, now }: QuorumRequest) {
     this.masters = masters;
     this.conclude = conclude;
     this.settle = settle;
     this.quorum = quorumOf(masters.length);
     this.pending = masters.length;
-    // Not `new Array(length)`, which V8 keeps as an array with holes.
-    for (let index = 0; index < masters.length; index++) this.answers.push(undefined);
+    // A copy has no holes as `new Array(length)` has, and room for just these.
+    const answers: unknown[] = masters.slice();
+    this.answers = answers.fill(undefined) as undefined[];
     masters.forEach((master, index) => {
       // Protocol 4.1
       const reply = (answer: MasterReply): void => this.count(index, answer);
@@ -74,7 +77,7 @@ export class QuorumCall {
       else master.ask(request, reply);
     });
     // Last, so that the requests do not wait for it.
-    if (this.open) this.timer = clock.schedule(timeout, () => clock.afterInput(() => this.giveUp()));
+    if (this.open) this.timer = clock.schedule(timeout, () => clock.afterInput(() => this.giveUp()), 0, now);
   }
 
   // Never rejects. To be read once.

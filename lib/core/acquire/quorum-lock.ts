@@ -162,7 +162,8 @@ export interface LeasedKeys {
   // `undefined` for several keys, shared ones and permits, which have no state.
   readonly stateAccess: StateAccess | undefined;
   // Resolves when a quorum has answered, or after the master timeout; never rejects.
-  release(keepFor: number): Promise<void>;
+  // `now`: a reading of this turn of the event loop, if there is one.
+  release(keepFor: number, now?: Instant): Promise<void>;
   giveUp(): void;
 }
 
@@ -233,6 +234,7 @@ interface Round {
   readonly send?: SendRequest | undefined;
   // If it differs from `request`.
   readonly requestToHome?: AcquireRequest | undefined;
+  readonly now?: Instant;
 }
 
 // A round that some masters have not answered yet.
@@ -319,7 +321,13 @@ export class QuorumLock implements LeasedKeys {
   acquire(attempt: AcquireAttempt): Promise<QuorumCall> {
     const { timeout } = attempt;
     const { masters } = this.context;
-    return this.runRound({ masters, request: this.acquisition(attempt), timeout, countsFrom: attempt });
+    return this.runRound({
+      masters,
+      request: this.acquisition(attempt),
+      timeout,
+      countsFrom: attempt,
+      now: attempt.since,
+    });
   }
 
   // The home master first, and the others only after it has granted: only one of several concurrent attempts passes it.
@@ -431,7 +439,7 @@ export class QuorumLock implements LeasedKeys {
   }
 
   // On every master that a request for the keys may have reached.
-  release(keepFor: number): Promise<void> {
+  release(keepFor: number, now?: Instant): Promise<void> {
     this.disengage(keepFor);
     this.phase = 'released';
     this.withdraw();
@@ -449,7 +457,7 @@ export class QuorumLock implements LeasedKeys {
         releases.end();
         resolve();
       };
-      new QuorumCall({ masters, request, clock, timeout: settings.masterTimeout, conclude });
+      new QuorumCall({ masters, request, clock, timeout: settings.masterTimeout, conclude, now });
     });
   }
 
@@ -498,7 +506,7 @@ export class QuorumLock implements LeasedKeys {
     return this.runRound({ masters: this.context.masters, request, timeout, countsFrom: attempt, send });
   }
 
-  private runRound({ masters, request, timeout, countsFrom, send, requestToHome }: Round): Promise<QuorumCall> {
+  private runRound({ masters, request, timeout, countsFrom, send, requestToHome, now }: Round): Promise<QuorumCall> {
     // Unsent requests of the previous round are obsolete: this round does the same and more.
     if (this.sent) withdraw(this.sent); // @mutant an-extension-does-not-withdraw-the-acquisition
     const sent: SentRound = { request, requestToHome, quorumCall: undefined };
@@ -518,7 +526,7 @@ export class QuorumLock implements LeasedKeys {
       if (this.sent === sent) this.sent = undefined;
     };
     const { clock } = this.context;
-    const quorumCall = new QuorumCall({ masters, request, clock, timeout, conclude, send, settle });
+    const quorumCall = new QuorumCall({ masters, request, clock, timeout, conclude, send, settle, now });
     sent.quorumCall = quorumCall;
     if (request.op === 'extend') (this.replies ??= new ExtensionReplies()).begin(quorumCall);
     return quorumCall.decided;

@@ -250,6 +250,17 @@ describe('A resume', () => {
     expect(after).toBeLessThan(12);
   });
 
+  it('counts from the reading that it is given', () => {
+    const clock = new SystemClock();
+    const now = clock.read();
+    let after = 0;
+    jest.advanceTimersByTime(200);
+    clock.schedule(300, () => (after = performance.now() - now.monotonic), 0, now);
+    jest.advanceTimersByTime(1_000);
+    expect(after).toBeGreaterThanOrEqual(300);
+    expect(after).toBeLessThan(302);
+  });
+
   it('makes a timer that is more than a second away neither early nor late', () => {
     const clock = new SystemClock();
     const started = performance.now();
