@@ -13,7 +13,13 @@ export function states(contender: Contender): string[] {
   return contender.redlock.status().masters.map(({ state }) => state);
 }
 
-/** Resolves when every master votes. */
+/** Resolves when every master votes, a cluster with all of its partitions. */
 export async function allVote(contender: Contender): Promise<void> {
-  await eventually(() => states(contender).every((state) => state === 'voting'));
+  await eventually(() =>
+    contender.redlock.status().masters.every((master) => [master, ...(master.shards ?? [])].every(votes)),
+  );
+}
+
+function votes({ state }: { readonly state: string }): boolean {
+  return state === 'voting';
 }
