@@ -16,10 +16,10 @@ import type { ClusterSettings } from '../redis/cluster/cluster-source.js';
 import { nameOf, type NodeAddress } from '../redis/urls.js';
 import { type NodeView, parseNodes, viewFromSlots } from '../redis/cluster/cluster-map.js';
 
-export type Outcome = { readonly value: unknown } | Failure;
+export type ContactResult = { readonly value: unknown } | ContactFailure;
 
 // The code is that of the server, or `UNREACHABLE`. The reason contains no secret.
-export interface Failure {
+export interface ContactFailure {
   readonly code: string;
   readonly reason: string;
   readonly advice?: string | undefined;
@@ -27,7 +27,7 @@ export interface Failure {
   readonly isPermanent?: boolean | undefined;
 }
 
-export function isFailure(outcome: Outcome): outcome is Failure {
+export function isFailure(outcome: ContactResult): outcome is ContactFailure {
   return 'code' in outcome;
 }
 
@@ -56,7 +56,7 @@ export class Contact {
     this.secrets = secretsOf(options);
   }
 
-  async use<T>(action: () => Promise<T>, failed: (failure: Failure) => T): Promise<T> {
+  async use<T>(action: () => Promise<T>, failed: (failure: ContactFailure) => T): Promise<T> {
     try {
       const failure = await this.open();
       return failure ? failed(failure) : await action();
@@ -65,7 +65,7 @@ export class Contact {
     }
   }
 
-  async open(): Promise<Failure | undefined> {
+  async open(): Promise<ContactFailure | undefined> {
     const ready = new Promise<void>((resolve, reject) => {
       this.client.on('error', (error) => {
         this.trouble ??= error;
@@ -80,7 +80,7 @@ export class Contact {
     return failure && this.explained(failure);
   }
 
-  private async failureOf(ready: Promise<void>): Promise<Failure | undefined> {
+  private async failureOf(ready: Promise<void>): Promise<ContactFailure | undefined> {
     const opened = await this.settle(ready);
     // The client reports a refused login only after it has reported the connection as ready.
     const outcome = isFailure(opened) ? opened : await this.call('TIME');
@@ -90,7 +90,7 @@ export class Contact {
     return outcome.code === 'UNREACHABLE' || outcome.code === 'NOAUTH' ? outcome : undefined;
   }
 
-  private async explained({ code, reason }: Failure): Promise<Failure> {
+  private async explained({ code, reason }: ContactFailure): Promise<ContactFailure> {
     const context = { usesTls: Boolean(this.client.options.tls), hasAnswered: false, secrets: this.secrets };
     const problem: ConnectionProblem =
       this.trouble === undefined ? { what: reason, isVague: true } : problemFrom(this.trouble, context);
@@ -106,12 +106,12 @@ export class Contact {
     return problemWith(language, usesTls);
   }
 
-  call(command: string, ...args: (string | number)[]): Promise<Outcome> {
+  call(command: string, ...args: (string | number)[]): Promise<ContactResult> {
     return this.settle(this.client.call(command, args));
   }
 
   // A subscribed connection can only listen: no other command may follow.
-  subscribe(channel: string): Promise<Outcome> {
+  subscribe(channel: string): Promise<ContactResult> {
     return this.settle(this.client.subscribe(channel));
   }
 
@@ -120,7 +120,7 @@ export class Contact {
     this.client.disconnect();
   }
 
-  private async settle(answer: Promise<unknown>): Promise<Outcome> {
+  private async settle(answer: Promise<unknown>): Promise<ContactResult> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(new Error(`no answer within ${this.timeout} ms`)), this.timeout);
@@ -138,10 +138,10 @@ export class Contact {
 
 // What the newest view of a cluster says.
 export interface ClusterNodes extends NodeView {
-  readonly contactAt: (announced: NodeAddress) => Contact | Failure;
+  readonly contactAt: (announced: NodeAddress) => Contact | ContactFailure;
 }
 
-export async function findNodes(cluster: ClusterSettings, timeout: number): Promise<ClusterNodes | Failure> {
+export async function findNodes(cluster: ClusterSettings, timeout: number): Promise<ClusterNodes | ContactFailure> {
   const answers = await Promise.all(cluster.seeds.map((seed) => askNode(cluster, seed, timeout)));
   const known = answers.flatMap((answer) => ('code' in answer ? [] : [answer]));
   const [newest] = known.sort((one, other) => newestEpoch(other) - newestEpoch(one));
@@ -151,12 +151,15 @@ export async function findNodes(cluster: ClusterSettings, timeout: number): Prom
   return failures.find(({ isPermanent }) => !isPermanent) ?? failures[0] ?? NO_NODE;
 }
 
-const NO_NODE: Failure = Object.freeze({ code: 'UNREACHABLE', reason: 'it has no nodes' });
+const NO_NODE: ContactFailure = Object.freeze({ code: 'UNREACHABLE', reason: 'it has no nodes' });
 
-function askNode(cluster: ClusterSettings, seed: NodeAddress, timeout: number): Promise<ClusterNodes | Failure> {
+function askNode(cluster: ClusterSettings, seed: NodeAddress, timeout: number): Promise<ClusterNodes | ContactFailure> {
   const contact = contactTo(cluster, seed, timeout);
-  const named = (failure: Failure): Failure => ({ ...failure, reason: `${contact.name}: ${failure.reason}` });
-  return contact.use<ClusterNodes | Failure>(async () => {
+  const named = (failure: ContactFailure): ContactFailure => ({
+    ...failure,
+    reason: `${contact.name}: ${failure.reason}`,
+  });
+  return contact.use<ClusterNodes | ContactFailure>(async () => {
     const asksSlots = cluster.nodeTimeout !== undefined;
     const outcome = await contact.call('CLUSTER', asksSlots ? 'SLOTS' : 'NODES');
     if (isFailure(outcome)) return named(outcome);

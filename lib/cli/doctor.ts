@@ -8,7 +8,7 @@ import {
   type ShardFacts,
 } from './examination.js';
 import { Contact } from './contact.js';
-import type { Context } from './session.js';
+import type { CommandContext } from './session.js';
 import {
   canVote,
   clockErrorOf,
@@ -38,7 +38,7 @@ export interface DoctorOptions {
 }
 
 export async function doctor(
-  { endpoints, settings, timeout, json, terminal }: Context,
+  { endpoints, settings, timeout, json, terminal }: CommandContext,
   { restartGuard = true, durable = false, masterTimeout: given }: DoctorOptions = {},
 ): Promise<number> {
   const masterTimeout = given === undefined ? undefined : parseDuration('--master-timeout', given, 1);

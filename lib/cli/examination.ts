@@ -3,7 +3,7 @@ import { SystemRandom } from '../runtime/system-random.js';
 import type { Settings } from '../core/settings/settings.js';
 import { faultOf, parseInfo, parseServerIdentity, type ServerIdentity } from '../redis/replies.js';
 import { REPORT } from '../redis/scripts/report.lua.js';
-import { type ClusterNodes, type Contact, type Failure, findNodes, isFailure } from './contact.js';
+import { type ClusterNodes, type Contact, type ContactFailure, findNodes, isFailure } from './contact.js';
 import { type MissingPermission, missingPermissions } from './permissions.js';
 import { ClusterNames } from '../redis/cluster/cluster-names.js';
 import { faultOfNode } from '../redis/cluster/cluster-node.js';
@@ -58,7 +58,7 @@ export interface Examination {
   readonly shard?: ShardFacts;
   // An address, without credentials.
   readonly master: string;
-  readonly unreachable: Failure | undefined;
+  readonly unreachable: ContactFailure | undefined;
   readonly report: ServerIdentity | undefined;
   // The applications declare it.
   readonly isDurable?: boolean;
@@ -67,7 +67,7 @@ export interface Examination {
   readonly persistence: Persistence | undefined;
   readonly missing: readonly MissingPermission[];
   // For another reason than a missing permission.
-  readonly refusal: Failure | undefined;
+  readonly refusal: ContactFailure | undefined;
   readonly clock: ClockOffset | undefined;
   // In milliseconds.
   readonly latency: { readonly fastest: number; readonly median: number } | undefined;
@@ -119,7 +119,7 @@ async function examineServer(contact: Contact, settings: Settings, rules?: NodeR
   return { ...nothingKnown(contact.name), ...trips, report, fault, persistence, refusal, missing };
 }
 
-export function nothingKnown(master: string, unreachable?: Failure): Examination {
+export function nothingKnown(master: string, unreachable?: ContactFailure): Examination {
   const unknown = { report: undefined, fault: undefined, persistence: undefined, refusal: undefined };
   return { master, unreachable, ...unknown, missing: [], clock: undefined, latency: undefined };
 }
@@ -174,7 +174,7 @@ async function configured(contact: Contact, name: string): Promise<string | unde
 }
 
 // By a write to an unused key: a server may refuse writes for many reasons.
-async function tryLock(contact: Contact, name: string): Promise<Failure | undefined> {
+async function tryLock(contact: Contact, name: string): Promise<ContactFailure | undefined> {
   const outcome = await contact.call('SET', name, 'doctor', 'PX', TRIAL_LIFE, 'NX');
   if (!isFailure(outcome)) await contact.call('DEL', name);
   return isFailure(outcome) && outcome.code !== 'NOPERM' && !/^unknown command/i.test(outcome.reason)
@@ -189,7 +189,7 @@ export interface ClusterExamination {
   // Slots without a primary.
   readonly unserved: number;
   // Replicas that this process cannot reach.
-  readonly unreachable: readonly { readonly address: string; readonly failure: Failure }[];
+  readonly unreachable: readonly { readonly address: string; readonly failure: ContactFailure }[];
   // In milliseconds: `clusterNodeTimeout`, if it was given.
   readonly nodeTimeout: number | undefined;
 }
@@ -304,7 +304,7 @@ async function standingOn(
 async function tryReplica(
   replica: NodeAddress,
   nodes: ClusterNodes,
-): Promise<{ readonly address: string; readonly failure: Failure } | undefined> {
+): Promise<{ readonly address: string; readonly failure: ContactFailure } | undefined> {
   const contact = nodes.contactAt(replica);
   if ('code' in contact) return { address: nameOf(replica), failure: contact };
   return contact.use(

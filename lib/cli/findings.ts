@@ -12,7 +12,7 @@ import { enoughFor } from '../core/health/circuit-breaker-master.js';
 import { quorumOf } from '../core/acquire/quorum-call.js';
 import { resolveSettings } from '../core/settings/settings.js';
 import { EARLY_AFTER } from '../redis/guard/new-masters.js';
-import type { Failure } from './contact.js';
+import type { ContactFailure } from './contact.js';
 import { isVital } from './permissions.js';
 import { flawsIn } from '../redis/recognition.js';
 
@@ -222,7 +222,7 @@ function onServer(one: Examination, { examined, masterTimeout }: Surroundings): 
   return at(master, ...onData, onClock(one, examined), onLatency(one, masterTimeout));
 }
 
-function onContact({ reason, advice, isPermanent }: Failure): Unplaced {
+function onContact({ reason, advice, isPermanent }: ContactFailure): Unplaced {
   const what = isPermanent ? reason : `it cannot be reached: ${reason}`;
   return problem(what, advice ?? 'start it, or correct its address, or let the network through');
 }

@@ -2,7 +2,7 @@ import { showNames, duration } from '../core/display.js';
 import type { LockInspection, PermitInspection, TakenPermits } from '../core/operator/inspector.js';
 import { resolveResources } from '../core/settings/resources.js';
 import { resolvePermits } from '../core/settings/settings.js';
-import { type Context, inSession } from './session.js';
+import { type CommandContext, inSession } from './session.js';
 import {
   asJson,
   type Paint,
@@ -17,7 +17,7 @@ import {
 } from './terminal.js';
 import { describeReply, type MasterReport } from '../core/errors.js';
 
-export async function inspectPermits(context: Context, key: string, given: string): Promise<number> {
+export async function inspectPermits(context: CommandContext, key: string, given: string): Promise<number> {
   const [resource = ''] = resolveResources('key', key);
   const { terminal, json } = context;
   const permits = resolvePermits('permits', Number(given));
@@ -57,7 +57,7 @@ function notesOn({ resource, state, sharedBy }: LockInspection, beyond: readonly
 }
 
 // Permits of the name are shown too: they do not exclude its lock.
-export async function inspect(context: Context, key: string): Promise<number> {
+export async function inspectResource(context: CommandContext, key: string): Promise<number> {
   const [resource = ''] = resolveResources('key', key);
   const { inspection, permits } = await inSession(context, async ({ redlock }) => ({
     inspection: await redlock.inspector.inspect(resource),
@@ -80,7 +80,7 @@ export async function inspect(context: Context, key: string): Promise<number> {
   return inspection.state === 'unknown' ? 1 : 0;
 }
 
-function show(inspection: LockInspection, { terminal }: Context): void {
+function show(inspection: LockInspection, { terminal }: CommandContext): void {
   const rows = inspection.masters.map((report) => [report.master, wordsOn(report)]);
   terminal.print(table(['master', 'reply'], rows, paintReply(terminal)));
   const { holder, sharedBy, waiting } = inspection;

@@ -11,7 +11,7 @@ import { type Paint, plain, table, type Terminal } from './terminal.js';
 import { literally } from '../redis/permissions.js';
 import { describeReply, isLockError, type MasterReport } from '../core/errors.js';
 import { Keyspace } from '../core/keyspace.js';
-import { type Context, inSession, type Session } from './session.js';
+import { type CommandContext, inSession, type Session } from './session.js';
 import { quorumOf } from '../core/acquire/quorum-call.js';
 import { resolveResources } from '../core/settings/resources.js';
 
@@ -142,7 +142,7 @@ export interface JobsOptions {
 const STATE_COLUMN = 1;
 
 export async function jobs(
-  context: Context,
+  context: CommandContext,
   name: string | undefined,
   { restartGuard: readsMarkers }: JobsOptions,
 ): Promise<number> {
@@ -160,7 +160,7 @@ export async function jobs(
   }
 }
 
-async function showAll(session: Session, context: Context): Promise<number> {
+async function showAll(session: Session, context: CommandContext): Promise<number> {
   const { terminal, json, sources, settings } = context;
   const { names, unasked } = await findJobs(session, new Keyspace(settings.keyPrefix));
   const isComplete = sources.length - unasked.length >= quorumOf(sources.length);
@@ -178,7 +178,7 @@ async function showAll(session: Session, context: Context): Promise<number> {
   return 1;
 }
 
-async function showOne(session: Session, context: Context, name: string): Promise<number> {
+async function showOne(session: Session, context: CommandContext, name: string): Promise<number> {
   const { terminal, json } = context;
   const standing = await standingOf(session, name);
   complain(session.absent, context);
@@ -210,11 +210,11 @@ async function standingOf(session: Session, name: string): Promise<JobStanding |
   return later && { ...later, isHeld: !isSame };
 }
 
-function complain(unasked: readonly MasterReport[], { terminal }: Context): void {
+function complain(unasked: readonly MasterReport[], { terminal }: CommandContext): void {
   for (const { master, answer } of unasked) terminal.complain(`${master} was not asked: ${describeReply(answer)}`);
 }
 
-function underPrefix({ settings }: Context): string {
+function underPrefix({ settings }: CommandContext): string {
   return ` with the prefix ${showNames([settings.keyPrefix])} (--prefix names another)`;
 }
 

@@ -4,9 +4,9 @@ import type { ServerMaster } from '../redis/master-source.js';
 import { heldBy, matcherOf, sharedByWords, table } from './terminal.js';
 import type { Settings } from '../core/settings/settings.js';
 import { literally } from '../redis/permissions.js';
-import { type Context, inSession, type Session } from './session.js';
+import { type CommandContext, inSession, type Session } from './session.js';
 import type { MasterReport } from '../core/errors.js';
-import { type LockInspection, summarize } from '../core/operator/inspector.js';
+import { type LockInspection, inspectionOf } from '../core/operator/inspector.js';
 import { showNames, duration } from '../core/display.js';
 import { type Target, titleOf } from '../core/operator/forced-release.js';
 
@@ -60,7 +60,7 @@ function isForeign(answer: MasterReply): boolean {
   return answer.kind === 'refused' && answer.code === 'WRONGTYPE';
 }
 
-export async function list(context: Context, pattern: string): Promise<number> {
+export async function list(context: CommandContext, pattern: string): Promise<number> {
   const { terminal, json, settings } = context;
   const { locks, unasked } = await inSession(context, (session) => listIn(session, settings, pattern));
   if (json) terminal.print(JSON.stringify({ locks: locks.map(brief), unasked }, null, 2));
@@ -96,7 +96,7 @@ async function listIn(session: Session, { keyPrefix }: Settings, pattern: string
   const failed = found.flatMap(({ master, missing }) => (missing ? [{ master, answer: missing }] : []));
   const keys = [...new Set(found.flatMap(({ held }) => [...held.keys()]))];
   const locks = targetsOf(keys, keyspace).map(({ key, target }) => ({
-    ...summarize(target.resource, [
+    ...inspectionOf(target.resource, [
       ...found.map(({ master, held, missing }) => ({ master, answer: held.get(key) ?? missing ?? GRANTED })),
       ...absent,
     ]),

@@ -1,6 +1,6 @@
 import { Keyspace } from '../core/keyspace.js';
 import type { Settings } from '../core/settings/settings.js';
-import { type Contact, isFailure, type Outcome } from './contact.js';
+import { type Contact, isFailure, type ContactResult } from './contact.js';
 import {
   ruleFor,
   ruleForNames,
@@ -65,7 +65,7 @@ function trialsOf(keyspace: Keyspace, { unused, stored, subcommands = [] }: Tria
   ];
 }
 
-function missingIn(command: string, outcome: Outcome, { keyPrefix }: Settings): MissingPermission[] {
+function missingIn(command: string, outcome: ContactResult, { keyPrefix }: Settings): MissingPermission[] {
   if (!isFailure(outcome)) return [];
   const rule = ruleFor(command);
   if (/^unknown command/i.test(outcome.reason)) return [{ rule, disabled: true }];

@@ -1,11 +1,11 @@
 import { Command, CommanderError } from 'commander';
 import { LockError } from '../core/errors.js';
-import { type CommonOptions, contextOf, type Context, MASTERS_VARIABLE, UsageError } from './session.js';
+import { type CommonOptions, contextOf, type CommandContext, MASTERS_VARIABLE, UsageError } from './session.js';
 import { doctor, type DoctorOptions } from './doctor.js';
-import { inspect, inspectPermits } from './inspect.js';
+import { inspectResource, inspectPermits } from './inspect.js';
 import { jobs, type JobsOptions } from './jobs.js';
 import { list } from './list.js';
-import { release, type ReleaseOptions } from './release.js';
+import { releaseResource, type ReleaseOptions } from './release.js';
 import type { Terminal } from './terminal.js';
 import { trust, type TrustOptions } from './trust.js';
 
@@ -36,7 +36,7 @@ export async function run(args: readonly string[], version: string, terminal: Te
   }
 }
 
-type Start = (options: CommonOptions, action: (context: Context) => Promise<number>) => Promise<void>;
+type Start = (options: CommonOptions, action: (context: CommandContext) => Promise<number>) => Promise<void>;
 
 function programOf(version: string, terminal: Terminal, start: Start): Command {
   const program = new Command('nestjs-redlock')
@@ -64,7 +64,7 @@ function programOf(version: string, terminal: Terminal, start: Start): Command {
     .action((key: string, options: CommonOptions & { readonly permits?: string }) => {
       const { permits } = options;
       return start(options, (context) =>
-        permits === undefined ? inspect(context, key) : inspectPermits(context, key, permits),
+        permits === undefined ? inspectResource(context, key) : inspectPermits(context, key, permits),
       );
     });
   common(program.command('list'))
@@ -96,7 +96,7 @@ function programOf(version: string, terminal: Terminal, start: Start): Command {
       'free it now, for a holder that is certainly gone; otherwise its time is not extended any more',
     )
     .action((key: string, options: CommonOptions & ReleaseOptions) =>
-      start(options, (context) => release(context, key, options)),
+      start(options, (context) => releaseResource(context, key, options)),
     );
   common(program.command('trust'))
     .description(

@@ -11,7 +11,7 @@ import { Keyspace } from '../core/keyspace.js';
 import { describeReply, type MasterReport } from '../core/errors.js';
 import { quorumOf } from '../core/acquire/quorum-call.js';
 import { resolveResources } from '../core/settings/resources.js';
-import { type Context, inSession, operator, type Session, UsageError } from './session.js';
+import { type CommandContext, inSession, operator, type Session, UsageError } from './session.js';
 import { heldBy, prefixHint, sharedByWords, slotsWords, table } from './terminal.js';
 import { duration } from '../core/display.js';
 
@@ -26,7 +26,7 @@ export interface ReleaseOptions {
 }
 
 // Exit status 1: the lock may still be held, nothing was held, or the operator did not confirm.
-export async function release(context: Context, key: string, options: ReleaseOptions): Promise<number> {
+export async function releaseResource(context: CommandContext, key: string, options: ReleaseOptions): Promise<number> {
   const [resource = ''] = resolveResources('key', key);
   const target = { resource, ...(options.permit !== undefined && { slot: slotOf(options.permit) }) };
   return inSession(context, (session) => releaseIn(session, context, target, options));
@@ -39,7 +39,7 @@ function slotOf(given: string): number {
 
 async function releaseIn(
   session: Session,
-  context: Context,
+  context: CommandContext,
   target: Target,
   { yes = false, atOnce = false }: ReleaseOptions,
 ): Promise<number> {
@@ -84,7 +84,7 @@ async function whyNotShared({ redlock }: Session, { resource }: Target): Promise
   );
 }
 
-function refuse(target: Target, problem: string, { terminal, json }: Context): number {
+function refuse(target: Target, problem: string, { terminal, json }: CommandContext): number {
   const reason = `${titleOf(target)} ${problem}`;
   if (json) terminal.print(JSON.stringify({ ...target, released: false, reason }, null, 2));
   else terminal.complain(reason);
@@ -101,7 +101,7 @@ interface Missed {
   readonly taken: readonly number[];
 }
 
-function hintFor({ target, taken }: Missed, { settings }: Context): string | undefined {
+function hintFor({ target, taken }: Missed, { settings }: CommandContext): string | undefined {
   const [first] = taken;
   if (first === undefined) return prefixHint(target.resource, settings);
   const permits = taken.length === 1 ? 'the permit' : 'the permits';
@@ -109,7 +109,7 @@ function hintFor({ target, taken }: Missed, { settings }: Context): string | und
   return `${permits} ${slotsWords(taken)} of this name ${verb} taken, and --permit ${first} would release that one`;
 }
 
-function nothingToDo({ revoked, unasked }: Owners, missed: Missed, context: Context): number {
+function nothingToDo({ revoked, unasked }: Owners, missed: Missed, context: CommandContext): number {
   const { target } = missed;
   const { terminal, json, sources } = context;
   const enough = sources.length - unasked.length >= quorumOf(sources.length);
@@ -123,7 +123,7 @@ function nothingToDo({ revoked, unasked }: Owners, missed: Missed, context: Cont
   return enough && first ? 0 : 1;
 }
 
-function showFound({ held, revoked, unasked }: Owners, target: Target, { terminal }: Context): void {
+function showFound({ held, revoked, unasked }: Owners, target: Target, { terminal }: CommandContext): void {
   const row = ({ master, owner, remaining }: Owned, state: string): string[] => {
     const holder = holderFrom(owner);
     const by = holder ? ` by ${heldBy(holder)}` : '';
@@ -141,7 +141,7 @@ async function confirm(
   target: Target,
   { held }: Owners,
   atOnce: boolean,
-  { terminal, sources }: Context,
+  { terminal, sources }: CommandContext,
 ): Promise<boolean> {
   const name = titleOf(target);
   terminal.complain(
@@ -157,7 +157,7 @@ async function confirm(
   return ['y', 'yes'].includes(answer?.trim().toLowerCase() ?? '');
 }
 
-function report(record: AuditRecord, unreached: readonly MasterReport[], { terminal }: Context): void {
+function report(record: AuditRecord, unreached: readonly MasterReport[], { terminal }: CommandContext): void {
   const { released, mode, left } = record;
   for (const { master, answer } of unreached) {
     terminal.complain(`${master} may still have it: ${describeReply(answer)}`);

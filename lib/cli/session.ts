@@ -27,7 +27,7 @@ export interface CommonOptions {
   readonly json?: boolean;
 }
 
-export interface Context {
+export interface CommandContext {
   // With credentials: never show them.
   readonly sources: readonly string[];
   readonly endpoints: readonly (ClusterSettings | NamedClient)[];
@@ -40,7 +40,7 @@ export interface Context {
 
 export class UsageError extends Error {}
 
-export function contextOf(options: CommonOptions, terminal: Terminal): Context {
+export function contextOf(options: CommonOptions, terminal: Terminal): CommandContext {
   const timeout = parseDuration('--timeout', options.timeout, 1, 60_000);
   const sources = sourcesOf(options);
   const endpoints = sources.map((source, index) => {
@@ -106,7 +106,7 @@ export interface Session {
 }
 
 export async function inSession<T>(
-  { sources, settings, timeout }: Context,
+  { sources, settings, timeout }: CommandContext,
   action: (session: Session) => Promise<T>,
   { readsMarkers = false } = {},
 ): Promise<T> {

@@ -9,9 +9,9 @@ import { MARK } from '../redis/scripts/mark.lua.js';
 import { announcementOf, markArguments, type MarkerChange } from '../redis/guard/marker.js';
 import { isClusterSource } from '../redis/cluster/cluster-source.js';
 import { redisClient } from '../redis/master-source.js';
-import { Contact, type Failure, isFailure, type Outcome } from './contact.js';
+import { Contact, type ContactFailure, isFailure, type ContactResult } from './contact.js';
 import { askInfo } from './examination.js';
-import { type Context, operator, UsageError } from './session.js';
+import { type CommandContext, operator, UsageError } from './session.js';
 import { type MasterStanding, plain, standingOf, table } from './terminal.js';
 
 export interface TrustOptions {
@@ -26,7 +26,7 @@ interface Known {
   readonly standing: MasterStanding;
 }
 
-export async function trust(context: Context, name: string, { yes = false }: TrustOptions): Promise<number> {
+export async function trust(context: CommandContext, name: string, { yes = false }: TrustOptions): Promise<number> {
   const { endpoints, timeout } = context;
   refuseCluster(name, context);
   const contacts = endpoints.flatMap((one) => ('seeds' in one ? [] : [new Contact(one, timeout)]));
@@ -40,7 +40,7 @@ export async function trust(context: Context, name: string, { yes = false }: Tru
 }
 
 // Each partition of a cluster waits on its own.
-function refuseCluster(name: string, { endpoints }: Context): void {
+function refuseCluster(name: string, { endpoints }: CommandContext): void {
   const clusters = endpoints.filter((one) => 'seeds' in one);
   const isNamed = isClusterSource(name) || clusters.some((cluster) => cluster.name === name);
   const isCluster = isNamed || clusters.length === endpoints.length;
@@ -65,7 +65,7 @@ function addressIn(name: string): string | undefined {
 }
 
 interface Call {
-  readonly context: Context;
+  readonly context: CommandContext;
   readonly yes: boolean;
 }
 
@@ -95,7 +95,7 @@ async function trustOn(contact: Contact, others: readonly Contact[], { context, 
   return refuse(contact.name, 'its marker changes all the time: try again', context);
 }
 
-async function read(contact: Contact, settings: Settings): Promise<Known | Failure> {
+async function read(contact: Contact, settings: Settings): Promise<Known | ContactFailure> {
   const outcome = await contact.call('EVAL', REPORT, 1, new Keyspace(settings.keyPrefix).marker);
   if (!isFailure(outcome)) return knownFrom(parseServerIdentity(outcome.value));
   const report = await askInfo(contact);
@@ -106,7 +106,7 @@ function knownFrom(report: ServerIdentity): Known {
   return { report, standing: standingOf(report) };
 }
 
-function refusalOf(answer: Known | Failure): string | undefined {
+function refusalOf(answer: Known | ContactFailure): string | undefined {
   return 'code' in answer ? `it cannot be asked: ${answer.reason}` : faultOf(answer.report);
 }
 
@@ -137,7 +137,7 @@ interface Writing {
   readonly maxTtl: number;
 }
 
-function write(contact: Contact, known: Known, { settings, maxTtl }: Writing): Promise<Outcome> {
+function write(contact: Contact, known: Known, { settings, maxTtl }: Writing): Promise<ContactResult> {
   const { report, standing } = known;
   const { run, replid, time, marker } = report;
   const by = operator();
@@ -190,7 +190,7 @@ function isVetoed({ report, standing }: Known): boolean {
   return report.marker?.isVetoed === true && standing.data !== 'unknown';
 }
 
-function report(record: TrustRecord, { terminal, json }: Context): number {
+function report(record: TrustRecord, { terminal, json }: CommandContext): number {
   if (json) terminal.print(JSON.stringify(record, null, 2));
   else {
     terminal.print(terminal.paint('bold', `the votes of ${record.master} count from now on`));
@@ -199,18 +199,18 @@ function report(record: TrustRecord, { terminal, json }: Context): number {
   return 0;
 }
 
-function refuse(master: string, reason: string, context: Context): number {
+function refuse(master: string, reason: string, context: CommandContext): number {
   return end(master, reason, context, 1);
 }
 
-function end(master: string, reason: string, { terminal, json }: Context, status = 0): number {
+function end(master: string, reason: string, { terminal, json }: CommandContext, status = 0): number {
   if (json) terminal.print(JSON.stringify({ master, trusted: false, reason }, null, 2));
   else if (status === 0) terminal.print(`${master}: ${reason}`);
   else terminal.complain(`${master} was not trusted: ${reason}`);
   return status;
 }
 
-function show(master: string, known: Known, { terminal }: Context): void {
+function show(master: string, known: Known, { terminal }: CommandContext): void {
   const { report, standing } = known;
   const { marker, time } = report;
   const left = standing.wait === undefined ? 'until a process has met it' : duration(standing.wait);
@@ -228,7 +228,7 @@ function show(master: string, known: Known, { terminal }: Context): void {
   terminal.print(table(['master', master], rows));
 }
 
-async function confirm(master: string, known: Known, { terminal }: Context): Promise<boolean> {
+async function confirm(master: string, known: Known, { terminal }: CommandContext): Promise<boolean> {
   terminal.complain(
     [
       `${master} waits because it may have forgotten locks that are still held.`,

@@ -101,12 +101,12 @@ export class LockNotAcquiredError extends LockError {
    * several.
    */
   get holder(): LockHolder | undefined {
-    return this.permits === undefined ? holderIn(this.answers) : undefined;
+    return this.permits === undefined ? majorityHolder(this.answers) : undefined;
   }
 }
 
 function stateOf(names: string, answers: readonly MasterReport[], isInLine: boolean): string {
-  const holder = holderIn(answers);
+  const holder = majorityHolder(answers);
   const unnamed = isInLine ? 'held or awaited by another call in this process' : 'held by another holder';
   return `${names} is ${holder ? `held by ${holder.instance} since ${holder.since.toISOString()}` : unnamed}`;
 }
@@ -276,7 +276,7 @@ export function formatReports(answers: readonly MasterReport[]): string {
 }
 
 // More than half of the masters that reported on the resource must name the holder.
-export function holderIn(answers: readonly MasterReport[]): LockHolder | undefined {
+export function majorityHolder(answers: readonly MasterReport[]): LockHolder | undefined {
   const holders = answers.flatMap(({ answer }) => (answer?.kind === 'held' && answer.holder ? [answer.holder] : []));
   const isSame = (one: LockHolder, other: LockHolder): boolean =>
     one.instance === other.instance && one.since.getTime() === other.since.getTime();

@@ -133,8 +133,12 @@ export type ReplyCallback = (answer: MasterReply) => void;
 
 // In milliseconds: how long a released key stays reserved for the process that is notified.
 export const RESERVATION_LIFE = 50;
+// The value of a key during that time begins with it. The name of the waiter follows.
+export const RESERVED = 'reserved for ';
 // In milliseconds, from the last request of a process for its place at a barrier.
 export const BARRIER_LIFE = 5_000;
+// Of a key at the same time.
+export const MAX_SHARED_HOLDERS = 1_000;
 
 /** A request to a master, discriminated by its `op`. */
 export type MasterRequest =

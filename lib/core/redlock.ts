@@ -1,7 +1,7 @@
 import { Acquisition, type AcquisitionContext } from './acquire/acquisition.js';
 import type { Clock } from './clock.js';
 import { Condition } from './condition.js';
-import { connectMasters, probe } from './health/connect.js';
+import { connectMasters, probeMasters } from './health/connect.js';
 import { isStopped, LockServiceStoppedError, type MasterReport, RedlockConfigError } from './errors.js';
 import { HomeMasters } from './acquire/home-masters.js';
 import { type Random, TokenSource } from './holder.js';
@@ -18,7 +18,7 @@ import type { CallSettings, Settings } from './settings/settings.js';
 import { type RedlockStatus, statusOf } from './health/status.js';
 import { PendingReleases } from './acquire/quorum-lock.js';
 import { PermitBook, PermitChoice, queueOfPermits } from './acquire/permits.js';
-import { type Sharing, WaitQueue } from './acquire/process-queue.js';
+import { type Capacity, WaitQueue } from './acquire/process-queue.js';
 import { WakeUps } from './acquire/places.js';
 import { WallClockWatch } from './wall-clock.js';
 import { Waiter } from './acquire/waiter.js';
@@ -38,7 +38,7 @@ interface RedlockContext {
 interface Wanted {
   // In this process.
   readonly queues: readonly string[];
-  readonly sharing: Sharing | undefined;
+  readonly sharing: Capacity | undefined;
   readonly permits?: PermitChoice;
 }
 
@@ -62,7 +62,7 @@ class Waiting extends ListMember<Waiting> {
 
 const itself = (lock: Lock): Lock => lock;
 
-const SHARED: Sharing = Object.freeze({ isShared: true, places: 1 });
+const SHARED: Capacity = Object.freeze({ isShared: true, places: 1 });
 
 // Distributed locks over N independent masters.
 // @see https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
@@ -296,7 +296,7 @@ export class Redlock {
 
   probe(): Promise<RedlockStatus> {
     const { settings, context } = this;
-    return probe(this.masters, {
+    return probeMasters(this.masters, {
       key: this.keyspace.probe,
       clock: context.clock,
       timeout: settings.masterTimeout,

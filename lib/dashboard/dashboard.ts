@@ -28,8 +28,8 @@ import {
 } from './views.js';
 import { refuseOtherHosts } from './hosts.js';
 import { JobWatch, ServiceWatch } from './service-watch.js';
-import type { Placement, Settings } from './options.js';
-import { ReleaseAction, type ReleaseRequest, ticketOf } from './release.action.js';
+import type { Placement, DashboardSettings } from './options.js';
+import { ReleaseAction, type ForcedReleaseRequest, ticketOf } from './release.action.js';
 
 const OFF = 'Locking is off by `enabled: false`: everything runs without locks, and excludes nothing.';
 
@@ -40,7 +40,7 @@ interface StateRequest {
 }
 
 interface DashboardContext {
-  readonly settings: Settings;
+  readonly settings: DashboardSettings;
   readonly placement: Placement;
   readonly discovery: DiscoveryService;
   readonly modules: ModuleRef;
@@ -150,7 +150,7 @@ export class Dashboard implements OnModuleInit {
     };
   }
 
-  async release(service: string | null, request: object, wanted: ReleaseRequest): Promise<AuditRecord> {
+  async release(service: string | null, request: object, wanted: ForcedReleaseRequest): Promise<AuditRecord> {
     const { settings } = this.context;
     if (!settings.actions) throw new ForbiddenException('the dashboard is read-only: it needs actions: true');
     const watch = this.watchOf(service);

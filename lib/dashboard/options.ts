@@ -70,7 +70,7 @@ export interface RedlockDashboardAsyncOptions extends RedlockDashboardPlacement 
   useFactory(...dependencies: never[]): RedlockDashboardSettings | Promise<RedlockDashboardSettings>;
 }
 
-export interface Settings {
+export interface DashboardSettings {
   readonly actions: boolean;
   readonly actor: ((request: object) => string | Promise<string>) | undefined;
   readonly origins: readonly string[];
@@ -103,14 +103,14 @@ export function resolvePlacement({ path, guards, imports }: RedlockDashboardPlac
   return { path: resolvePath(path), guards: resolveGuards(guards), imports: imports ?? [] };
 }
 
-export function resolveSettings(settings: RedlockDashboardSettings): Settings {
+export function resolveDashboardSettings(settings: RedlockDashboardSettings): DashboardSettings {
   checkOptionNames('options', settings, SETTINGS);
   const {
     actions = false,
     actor,
     origins = [],
     hosts,
-  }: Record<keyof Settings, unknown> = {
+  }: Record<keyof DashboardSettings, unknown> = {
     ...{ actions: undefined, actor: undefined, origins: undefined, hosts: undefined },
     ...settings,
   };
@@ -118,7 +118,12 @@ export function resolveSettings(settings: RedlockDashboardSettings): Settings {
   if (actor !== undefined && typeof actor !== 'function') {
     throw new RedlockConfigError('actor', actor, 'must be a function that names the user of a request');
   }
-  return { actions, actor: actor as Settings['actor'], origins: resolveOrigins(origins), hosts: resolveHosts(hosts) };
+  return {
+    actions,
+    actor: actor as DashboardSettings['actor'],
+    origins: resolveOrigins(origins),
+    hosts: resolveHosts(hosts),
+  };
 }
 
 function resolveOrigins(origins: unknown): readonly string[] {

@@ -9,7 +9,7 @@ import {
   type RedlockDashboardAsyncOptions,
   type RedlockDashboardOptions,
   resolvePlacement,
-  resolveSettings,
+  resolveDashboardSettings,
 } from './options.js';
 
 const SETTINGS = Symbol('nestjs-redlock:dashboard-settings');
@@ -31,7 +31,7 @@ export class RedlockDashboardModule {
   static forRoot(options: RedlockDashboardOptions): DynamicModule {
     checkNames(options, 'forRoot');
     const { path: _path, guards: _guards, imports: _imports, ...rest } = options;
-    const settings = resolveSettings(rest);
+    const settings = resolveDashboardSettings(rest);
     return define(resolvePlacement(options), { provide: SETTINGS, useFactory: () => settings });
   }
 
@@ -46,7 +46,8 @@ export class RedlockDashboardModule {
     const { inject = [] } = options;
     return define(resolvePlacement(options), {
       provide: SETTINGS,
-      useFactory: async (...given: unknown[]) => resolveSettings(await options.useFactory(...(given as never[]))),
+      useFactory: async (...given: unknown[]) =>
+        resolveDashboardSettings(await options.useFactory(...(given as never[]))),
       inject,
     });
   }
@@ -61,8 +62,11 @@ function define(placement: Placement, settings: FactoryProvider): DynamicModule 
       settings,
       {
         provide: Dashboard,
-        useFactory: (resolved: ReturnType<typeof resolveSettings>, discovery: DiscoveryService, modules: ModuleRef) =>
-          new Dashboard({ settings: resolved, placement, discovery, modules }),
+        useFactory: (
+          resolved: ReturnType<typeof resolveDashboardSettings>,
+          discovery: DiscoveryService,
+          modules: ModuleRef,
+        ) => new Dashboard({ settings: resolved, placement, discovery, modules }),
         inject: [SETTINGS, DiscoveryService, ModuleRef],
       },
     ],

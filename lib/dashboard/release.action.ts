@@ -5,7 +5,7 @@ import { showNames } from '../core/display.js';
 import type { EventLog } from './views.js';
 import type { ServiceWatch } from './service-watch.js';
 
-export interface ReleaseRequest {
+export interface ForcedReleaseRequest {
   readonly target: Target;
   // Of the inspection that the user saw.
   readonly ticket: string;
@@ -26,7 +26,7 @@ export class ReleaseAction {
     private readonly events: EventLog,
   ) {}
 
-  async run(watch: ServiceWatch, by: string, { target, ticket, confirm }: ReleaseRequest): Promise<AuditRecord> {
+  async run(watch: ServiceWatch, by: string, { target, ticket, confirm }: ForcedReleaseRequest): Promise<AuditRecord> {
     const { resource, slot } = target;
     if (confirm !== (slot === undefined ? resource : `${resource} #${slot}`)) {
       throw new BadRequestException(this.refuse(watch, by, target, 'its name was not typed as confirmation'));

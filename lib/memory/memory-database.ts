@@ -1,5 +1,11 @@
 import { holderFrom, REVOKED } from '../core/holder.js';
-import { GRANTED, GRANTED_WITH_WAITERS, type GrantedReply, type HeldReply } from '../core/master.interface.js';
+import {
+  GRANTED,
+  GRANTED_WITH_WAITERS,
+  type GrantedReply,
+  type HeldReply,
+  RESERVED,
+} from '../core/master.interface.js';
 import { type Clock, elapsedSince, type Instant } from '../core/clock.js';
 
 export interface Commands {
@@ -49,7 +55,7 @@ export interface KeyContent {
 }
 
 export function reservedFor(waiter: string): string {
-  return `reserved for ${waiter}`;
+  return RESERVED + waiter;
 }
 
 export function sharedMember(name: string): string {
@@ -120,7 +126,7 @@ interface Entry {
 // So many keys are checked for expiry at each acquisition, so that forgotten keys do not accumulate.
 const SWEEP = 4;
 // What the members of a shared key begin with, unlike those of a barrier.
-const SHARED_KEY = /^(?:shared|reserved for) /;
+const SHARED_KEY = new RegExp(`^(?:shared |${RESERVED})`);
 
 // Keys and sorted sets expire as on a server; hashes do not.
 export class MemoryDatabase implements Commands {

@@ -11,6 +11,7 @@ import {
   type HeldReply,
   type InspectRequest,
   type LeaveRequest,
+  MAX_SHARED_HOLDERS,
   type PickRequest,
   type ProbeRequest,
   type QueueTicket,
@@ -32,17 +33,7 @@ import {
   settle,
   sharedMember,
 } from './memory-database.js';
-import {
-  arrivalIn,
-  deferralOf,
-  dropReservation,
-  enqueue,
-  leaveQueues,
-  memberOf,
-  MOST_HOLDERS,
-  queueUp,
-  wake,
-} from './waiting.js';
+import { arrivalIn, deferralOf, dropReservation, enqueue, leaveQueues, memberOf, queueUp, wake } from './waiting.js';
 import {
   compareBallots,
   compareVersions,
@@ -189,7 +180,7 @@ function refusalOf(
   const till = deferralOf(server, barrier, { waiter: queue?.waiter, since: now - sharing.waited })?.till;
   const isInvited = reservation !== undefined && (shared?.ends.has(reservation) ?? false);
   const size = (shared?.ends.size ?? 0) - (isInvited ? 1 : 0);
-  if (till === undefined && size < MOST_HOLDERS) return undefined;
+  if (till === undefined && size < MAX_SHARED_HOLDERS) return undefined;
   const end = shared && shared.holders > 0 ? shared.till : (till ?? shared?.till ?? now);
   return { remaining: end - now, content };
 }

@@ -7,6 +7,7 @@ import {
   sharedMember,
 } from './memory-database.js';
 import { BARRIER } from '../core/keyspace.js';
+import { MAX_SHARED_HOLDERS } from '../core/master.interface.js';
 
 interface Deferral {
   readonly till: number;
@@ -38,8 +39,6 @@ export function arrivalIn(entry: string): { readonly since: number; readonly wai
 
 // Dead waiters that one release skips, as in the scripts.
 const MOST_SKIPPED = 100;
-// As in the scripts.
-export const MOST_HOLDERS = 1_000;
 
 interface Place {
   readonly queues: readonly string[];
@@ -129,7 +128,7 @@ export function wake(server: OperationContext, key: string, queue: string): bool
     if (next === 'none') return isHeard;
     if (next === 'notified') return true;
     const { member, reader } = next;
-    if (members >= (reader === undefined ? 1 : MOST_HOLDERS)) return true;
+    if (members >= (reader === undefined ? 1 : MAX_SHARED_HOLDERS)) return true;
     const isPopped = attempt(() => (data.zrem(queue, member), true));
     if (!isPopped) return isHeard;
     if (reader === undefined) {

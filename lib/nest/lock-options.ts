@@ -129,12 +129,12 @@ export function checkOnLocked(where: string, onLocked: unknown): void {
 }
 
 export function checkOnLockedStatus(where: string, onLocked: unknown): void {
-  if (isThrowOrFunction(onLocked) || statusOf(onLocked) !== undefined) return;
+  if (isThrowOrFunction(onLocked) || httpStatusOf(onLocked) !== undefined) return;
   const requirement = `must be 'throw', a status to send such as { status: 202 }, or a function`;
   throw new RedlockConfigError(`${where}: onLocked`, onLocked, requirement);
 }
 
-export function statusOf(onLocked: unknown): number | undefined {
+export function httpStatusOf(onLocked: unknown): number | undefined {
   try {
     const { status } = onLocked as { readonly status?: unknown };
     return typeof status === 'number' && Number.isInteger(status) && status >= 200 && status <= 599

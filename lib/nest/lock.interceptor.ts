@@ -19,7 +19,7 @@ import {
   optionsOf,
   requestKeyOf,
   resolveFixedKey,
-  statusOf,
+  httpStatusOf,
 } from './lock-options.js';
 import { checkLockService, tokenFor } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';
@@ -101,7 +101,7 @@ export function LockInterceptor(
       locks.checkNames(where, fixed ?? [], given);
       const { onLocked, ...others } = given;
       checkOnLockedStatus(where, onLocked);
-      this.status = statusOf(onLocked);
+      this.status = httpStatusOf(onLocked);
       this.options = this.status === undefined ? (given as LockedMethodOptions) : { ...others, onLocked: 'skip' };
     }
 

@@ -25,7 +25,7 @@ export function refuseStream<T>(where: string, result: T, advice = ': use LockIn
 }
 
 // A decorated member is given by the prototype of its class, or by the class for a static one.
-export function nameOf(target: object): string {
+export function classNameOf(target: object): string {
   return typeof target === 'function' ? target.name : target.constructor.name;
 }
 

@@ -17,7 +17,7 @@ import {
 import { checkLockService, tokenFor } from './lock-service.token.js';
 import type { LockService, WorkSettings } from './lock.service.js';
 import { rejectOnThrow } from './locked-stream.js';
-import { injectProperty, methodOf, misuse, nameOf, refuseStream } from './lockable-method.js';
+import { injectProperty, methodOf, misuse, classNameOf, refuseStream } from './lockable-method.js';
 
 /** What to lock: fixed, or computed from the arguments of the method. */
 export type LockKey = LockResource | ((...args: never[]) => LockResource);
@@ -131,8 +131,8 @@ export function WithLock<const Key extends LockKey>(
     property: string | symbol,
     descriptor: TypedPropertyDescriptor<Method> & LockKeyFits<Key, Method>,
   ): void => {
-    if ((property as unknown) === undefined) throw misuse(`@WithLock on ${nameOf(target)}`, 'a class');
-    const where = `@WithLock on ${nameOf(target)}.${String(property)}`;
+    if ((property as unknown) === undefined) throw misuse(`@WithLock on ${classNameOf(target)}`, 'a class');
+    const where = `@WithLock on ${classNameOf(target)}.${String(property)}`;
     const method = methodOf(where, target, descriptor);
     const host = tokenFor(where, given);
     const fixed = typeof key === 'function' ? undefined : resolveFixedKey(where, key);

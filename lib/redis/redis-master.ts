@@ -48,7 +48,7 @@ import { type PendingRequest, RequestQueue } from './request-queue.js';
 import { MARK } from './scripts/mark.lua.js';
 import { PERMISSIONS } from './scripts/permissions.lua.js';
 import { REPORT } from './scripts/report.lua.js';
-import { HEALED, UNMARKED } from './scripts/statuses.js';
+import { EXTENDED_AFTER_HEAL, UNMARKED } from './scripts/statuses.js';
 import { NotificationChannel } from './notification-channel.js';
 import { PrimaryWatch } from './sentinel/primary-watch.js';
 import type { SentinelGroup } from './sentinel/sentinel-group.js';
@@ -490,7 +490,7 @@ export class RedisMaster implements Master, GuardedServer {
       const value = values[i];
       // While the identity of the data is checked, an answer counts for nothing: the request is repeated with its token.
       // A key that was set again is there at the repetition: its answer must not hide that.
-      const isInDoubt = !mayCount && isChecked && grantsKeys(one.request) && value !== HEALED;
+      const isInDoubt = !mayCount && isChecked && grantsKeys(one.request) && value !== EXTENDED_AFTER_HEAL;
       if (value === UNMARKED || isInDoubt) {
         unknown.push(one);
         return undefined;

@@ -11,7 +11,7 @@ import {
   ENDLESS,
   FREE,
   FREE_WITH_WAITERS,
-  HEALED as HEALED_REPLY,
+  EXTENDED_AFTER_HEAL as HEALED_REPLY,
   NOT_THE_HOLDER,
   PICKED,
 } from './scripts/statuses.js';

@@ -3,7 +3,7 @@ import 'reflect-metadata';
 import { isObservable } from 'rxjs';
 import { RedlockConfigError } from '../core/errors.js';
 import { JOB_DECLARATIONS, JOBS } from '../nest/lock-service.token.js';
-import { injectProperty, methodOf, misuse, nameOf } from '../nest/lockable-method.js';
+import { injectProperty, methodOf, misuse, classNameOf } from '../nest/lockable-method.js';
 import type { JobRun } from './job-locks.js';
 
 /** Options of `@LockedInterval`, and of `@LockedCron`, which has one more. */
@@ -92,8 +92,8 @@ type DeclarationOf<Kind> = Omit<Extract<JobDeclaration, { readonly kind: Kind }>
 
 function declareJob(decorator: string, declaration: DeclarationOf<'cron'> | DeclarationOf<'interval'>): JobDecorator {
   return (target, property, descriptor): void => {
-    if ((property as unknown) === undefined) throw misuse(`${decorator} on ${nameOf(target)}`, 'a class');
-    const where = `${decorator} on ${nameOf(target)}.${String(property)}`;
+    if ((property as unknown) === undefined) throw misuse(`${decorator} on ${classNameOf(target)}`, 'a class');
+    const where = `${decorator} on ${classNameOf(target)}.${String(property)}`;
     methodOf(where, target, descriptor);
     refuseObservableType(where, target, property);
     Reflect.defineMetadata(JOB_DECLARATIONS, [...ownJobsOf(target), { ...declaration, where, property }], target);

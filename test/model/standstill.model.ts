@@ -1,4 +1,4 @@
-import { judge, type Judgement, type Movement } from '../../lib/redis/guard/server-clock.js';
+import { judgeStep, type Judgement, type Movement } from '../../lib/redis/guard/server-clock.js';
 import { type Emit, type Model } from './checker.js';
 
 /** A rule that is left out, or the rule that was tried first. */
@@ -264,7 +264,7 @@ export class StandstillModel implements Model {
     const furthest = Math.max(...all.map(({ most }) => most));
     const latest = this.weak.has('a master that moved further is alike') ? { least: furthest, most: furthest } : own;
     const quorum = this.weak.has('one other master is enough') ? 1 : this.quorum;
-    return judge(suspect, known, { quorum, allowance: ALLOWANCE, latest });
+    return judgeStep(suspect, known, { quorum, allowance: ALLOWANCE, latest });
   }
 
   /** How far a master has moved from its sample to an answer; `undefined` without one of them. */

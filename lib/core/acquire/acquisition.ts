@@ -2,7 +2,7 @@ import type { Clock, Instant } from '../clock.js';
 import type { LockError } from '../errors.js';
 import type { HomeMasters } from './home-masters.js';
 import type { QuorumCall } from './quorum-call.js';
-import { errorOf, type FailedAttempt, Refusal, tooLateToBegin } from './refusal.js';
+import { errorOf, type FailedAttempt, LastAnswers, tooLateToBegin } from './refusal.js';
 import { SequentialAcquisition } from './one-by-one.js';
 import { failureOf, RetrySchedule, type Step, stepAfter, transitionAfter } from './transitions.js';
 import type { Random, TokenSource } from '../holder.js';
@@ -72,7 +72,7 @@ interface AcquisitionRequest {
 // contacts that one first and the others only after it has granted, and otherwise waits there to be notified.
 export class Acquisition {
   attempts = 0;
-  private refusal: Refusal | undefined;
+  private refusal: LastAnswers | undefined;
   private schedule: RetrySchedule | undefined;
   // The lock that its previous holder in this process has passed on: then there was no attempt.
   passed: PassedLock | undefined;
@@ -351,7 +351,7 @@ export class Acquisition {
   }
 
   private note(attempt: FailedAttempt): void {
-    this.refusal = new Refusal(this.context.masters, attempt, this.refusal ?? this.entry?.refusal);
+    this.refusal = new LastAnswers(this.context.masters, attempt, this.refusal ?? this.entry?.refusal);
     if (this.entry) this.entry.refusal = this.refusal;
   }
 

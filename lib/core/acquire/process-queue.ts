@@ -1,6 +1,6 @@
 import { elapsedBetween, type Instant } from '../clock.js';
 import type { LeasedKeys } from './quorum-lock.js';
-import type { Refusal } from './refusal.js';
+import type { LastAnswers } from './refusal.js';
 import type { RemoteWait } from './places.js';
 import type { Waiter, WakeReason } from './waiter.js';
 import { LinkedList, ListMember } from './linked-list.js';
@@ -41,7 +41,7 @@ export interface QueueEntry {
   // It is the first one of all its queues that may contend.
   readonly isNext: boolean;
   // Of an acquisition whose turn had come in these queues; `undefined` once one is granted.
-  refusal: Refusal | undefined;
+  refusal: LastAnswers | undefined;
   // Those that come later do not contend until this one is granted or given up.
   noteRefusal(): void;
   // The entry keeps its places until it leaves.
@@ -71,7 +71,7 @@ interface Occupant {
   offerPlaces?(places: RemoteWait): boolean;
 }
 
-export interface Sharing {
+export interface Capacity {
   readonly isShared: boolean;
   // How many may hold them at the same time: the permits, or 1 for a lock.
   readonly places: number;
@@ -85,7 +85,7 @@ type PlaceState = 'waiting' | 'admitted' | 'refused' | 'left';
 
 interface Queue {
   readonly contenders: readonly Place[];
-  join(occupant: Occupant, sharing: Sharing): Place;
+  join(occupant: Occupant, sharing: Capacity): Place;
 }
 
 // Without empty ones, by their resource.
@@ -98,7 +98,7 @@ class Place extends ListMember<Place> implements QueueEntry, Queue {
 
   constructor(
     public occupant: Occupant,
-    readonly sharing: Sharing,
+    readonly sharing: Capacity,
     readonly resource: string,
     readonly queues: Queues,
     // Absent for a place that has always been alone.
@@ -107,14 +107,14 @@ class Place extends ListMember<Place> implements QueueEntry, Queue {
     super();
   }
 
-  static first(occupant: Occupant, sharing: Sharing, resource: string, queues: Queues): Place {
+  static first(occupant: Occupant, sharing: Capacity, resource: string, queues: Queues): Place {
     const place = new Place(occupant, sharing, resource, queues);
     place.state = 'admitted';
     queues.set(resource, place);
     return place;
   }
 
-  join(occupant: Occupant, sharing: Sharing): Place {
+  join(occupant: Occupant, sharing: Capacity): Place {
     return this.shared.join(occupant, sharing);
   }
 
@@ -130,11 +130,11 @@ class Place extends ListMember<Place> implements QueueEntry, Queue {
     return this.queue ? this.queue.next === this : !this.occupant.hasEnded;
   }
 
-  get refusal(): Refusal | undefined {
+  get refusal(): LastAnswers | undefined {
     return this.queue?.refusal;
   }
 
-  set refusal(refusal: Refusal | undefined) {
+  set refusal(refusal: LastAnswers | undefined) {
     if (refusal || this.queue) this.shared.refusal = refusal;
   }
 
@@ -195,7 +195,7 @@ class Place extends ListMember<Place> implements QueueEntry, Queue {
 // many as there are permits, or all shared ones behind a shared holder, and an exclusive one behind them.
 class ResourceQueue extends LinkedList<Place> implements Queue {
   // Of an acquisition that was admitted.
-  refusal: Refusal | undefined;
+  refusal: LastAnswers | undefined;
   // When this process last released the resource after several sections in a row.
   servedAt: Instant | undefined;
   private lastAdmitted: Place | undefined;
@@ -218,7 +218,7 @@ class ResourceQueue extends LinkedList<Place> implements Queue {
     if (alone.isHolder) this.holders++;
   }
 
-  join(occupant: Occupant, sharing: Sharing): Place {
+  join(occupant: Occupant, sharing: Capacity): Place {
     const { resource, queues } = this;
     const place = new Place(occupant, sharing, resource, queues, this);
     this.add(place);
@@ -319,7 +319,7 @@ class ResourceQueue extends LinkedList<Place> implements Queue {
   }
 }
 
-const ALONE: Sharing = Object.freeze({ isShared: false, places: 1 });
+const ALONE: Capacity = Object.freeze({ isShared: false, places: 1 });
 
 class Places implements QueueEntry {
   constructor(private readonly places: readonly Place[]) {}
@@ -332,11 +332,11 @@ class Places implements QueueEntry {
     return this.places.every((place) => place.isNext);
   }
 
-  get refusal(): Refusal | undefined {
+  get refusal(): LastAnswers | undefined {
     return this.places.find(({ refusal }) => refusal)?.refusal;
   }
 
-  set refusal(refusal: Refusal | undefined) {
+  set refusal(refusal: LastAnswers | undefined) {
     for (const place of this.places) place.refusal = refusal;
   }
 
@@ -383,7 +383,7 @@ export class WaitQueue {
   // Protocol 5.2
   private readonly queues: Queues = new Map();
 
-  join(resources: readonly string[], waiter: Waiter, sharing: Sharing = ALONE): QueueEntry {
+  join(resources: readonly string[], waiter: Waiter, sharing: Capacity = ALONE): QueueEntry {
     const places = resources.map((resource) => this.joinOne(resource, waiter, sharing));
     const [place, another] = places;
     return place && !another ? place : new Places(places);
@@ -414,7 +414,7 @@ export class WaitQueue {
     }
   }
 
-  private joinOne(resource: string, waiter: Waiter, sharing: Sharing): Place {
+  private joinOne(resource: string, waiter: Waiter, sharing: Capacity): Place {
     const { queues } = this;
     return queues.get(resource)?.join(waiter, sharing) ?? Place.first(waiter, sharing, resource, queues);
   }

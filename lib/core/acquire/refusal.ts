@@ -13,14 +13,14 @@ export interface FailedAttempt {
 }
 
 // The last answers of the masters to a refused acquisition: where the keys are held, and where that is unknown.
-export class Refusal {
+export class LastAnswers {
   // Later attempts may have asked only one of the masters.
   private readonly wide: FailedAttempt | undefined;
 
   constructor(
     private readonly masters: readonly CircuitBreakerMaster[],
     private readonly last: FailedAttempt,
-    before: Refusal | undefined,
+    before: LastAnswers | undefined,
   ) {
     const askedAll = masters.every((master) => last.quorumCall.hasAsked(master));
     this.wide = askedAll ? last : before?.wide;
@@ -102,7 +102,7 @@ interface TooLate extends Pick<Unfulfilled, 'resources' | 'masters'> {
 
 // Without a refusal, the acquisition made no attempt, because others of its process were before it.
 export function errorOf(
-  refusal: Refusal | undefined,
+  refusal: LastAnswers | undefined,
   { resources, wait, permits, masters, advice }: Unfulfilled,
 ): LockError {
   if (!refusal || refusal.isHeld) {

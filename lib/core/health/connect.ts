@@ -16,7 +16,7 @@ interface ProbeContext {
 
 // What is known without a request may be as old as the last lock, and a master that answers may still refuse every
 // write. Therefore, all masters write a key that no lock uses.
-export async function probe(
+export async function probeMasters(
   masters: readonly CircuitBreakerMaster[],
   { key, clock, timeout, status }: ProbeContext,
 ): Promise<RedlockStatus> {

@@ -1,7 +1,14 @@
 import { duration, showNames } from '../display.js';
 import type { Clock } from '../clock.js';
 import type { MasterReport } from '../errors.js';
-import { type Master, type MasterReply, NOT_ASKED, type OperatorMaster, TIMED_OUT } from '../master.interface.js';
+import {
+  type Master,
+  type MasterReply,
+  NOT_ASKED,
+  type OperatorMaster,
+  RESERVED,
+  TIMED_OUT,
+} from '../master.interface.js';
 import { REVOKED } from '../holder.js';
 import type { KeyNames } from '../keyspace.js';
 import { askAll, quorumOf } from '../acquire/quorum-call.js';
@@ -16,9 +23,6 @@ export interface Target {
 export function titleOf({ resource, slot }: Target): string {
   return `${showNames([resource])}${slot === undefined ? '' : ` #${slot}`}`;
 }
-
-// The beginning of a hand-off reservation: the value of a key that is kept for the next waiter for a moment.
-export const RESERVED = 'reserved for ';
 
 interface Revocable {
   readonly name: string;

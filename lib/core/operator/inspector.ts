@@ -1,4 +1,4 @@
-import { holderIn, type MasterReport } from '../errors.js';
+import { majorityHolder, type MasterReport } from '../errors.js';
 import type { LockHolder } from '../holder.js';
 import { askAll, quorumOf } from '../acquire/quorum-call.js';
 import {
@@ -8,16 +8,15 @@ import {
   type OperatorContext,
   type Owners,
   type Release,
-  RESERVED,
   revokeOwners,
   type Target,
 } from './forced-release.js';
 import type { Keyspace } from '../keyspace.js';
-import { NOT_ASKED } from '../master.interface.js';
+import { NOT_ASKED, RESERVED } from '../master.interface.js';
 import { MOST_PERMITS } from '../settings/settings.js';
 import type { Clock } from '../clock.js';
 import type { CircuitBreakerMaster } from '../health/circuit-breaker-master.js';
-import { readState, type StateSnapshot } from '../state/state-register.js';
+import { readSnapshot, type StateSnapshot } from '../state/state-register.js';
 
 /** The state of a resource as the masters report it. Advisory: it may have changed by the time it is read. */
 export interface LockInspection {
@@ -37,7 +36,7 @@ export interface LockInspection {
   readonly masters: readonly MasterReport[];
 }
 
-export function summarize(resource: string, masters: readonly MasterReport[]): LockInspection {
+export function inspectionOf(resource: string, masters: readonly MasterReport[]): LockInspection {
   const quorum = quorumOf(masters.length);
   const times = masters.flatMap(({ answer }) => {
     if (answer?.kind === 'granted') return [0];
@@ -50,7 +49,7 @@ export function summarize(resource: string, masters: readonly MasterReport[]): L
   if (times.length - heldBy > masters.length - quorum) return { ...known, state: 'free', remaining: 0 };
   if (heldBy < quorum) return { ...known, state: 'unknown' };
   const remaining = times.sort((a, b) => a - b)[quorum - 1];
-  const holder = holderIn(masters);
+  const holder = majorityHolder(masters);
   return {
     ...{ ...known, state: 'held', holder, remaining: remaining === Infinity ? undefined : remaining },
     sharedBy: sharedOn(masters, quorum),
@@ -92,7 +91,7 @@ function summarizePermits(
   resource: string,
   reports: readonly Pick<SlotInspection, 'slot' | 'masters'>[],
 ): PermitInspection {
-  const all = reports.map(({ slot, masters }) => ({ slot, ...summarize(resource, masters) }));
+  const all = reports.map(({ slot, masters }) => ({ slot, ...inspectionOf(resource, masters) }));
   return {
     ...{ resource, permits: all.length },
     taken: all.filter(({ state }) => state === 'held').length,
@@ -142,7 +141,7 @@ export class Inspector {
   constructor(private readonly context: InspectorContext) {}
 
   async inspect(resource: string, slot?: number): Promise<LockInspection> {
-    return summarize(resource, await this.look({ resource, slot }));
+    return inspectionOf(resource, await this.look({ resource, slot }));
   }
 
   inspectPermits(resource: string, permits: number): Promise<PermitInspection> {
@@ -161,7 +160,7 @@ export class Inspector {
   readState(resource: string): Promise<StateSnapshot> {
     const { keyspace } = this.context;
     const [key, entry] = [keyspace.keyOf(resource), keyspace.stateOf(resource)];
-    return readState({ ...this.context, resource, key, entry });
+    return readSnapshot({ ...this.context, resource, key, entry });
   }
 
   owners(target: Target): Promise<Owners> {

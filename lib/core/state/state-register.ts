@@ -107,7 +107,7 @@ interface ReadStateOptions {
 
 // Changes nothing on the masters. Throws if too few of them answer.
 // Protocol 10.10
-export async function readState({ resource, key, entry, ...round }: ReadStateOptions): Promise<StateSnapshot> {
+export async function readSnapshot({ resource, key, entry, ...round }: ReadStateOptions): Promise<StateSnapshot> {
   const answers = await askAll({ ...round, request: { op: 'read-state', keys: [key], entry } });
   return snapshotOf(resource, answers);
 }

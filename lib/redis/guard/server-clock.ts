@@ -125,7 +125,7 @@ export function sampleOf(sent: Instant, received: Instant, time: number): Sample
 // `others` are movements since before the step, `undefined` where unknown; `latest` is the movement of the suspect when
 // the others answered.
 // Protocol 8.11
-export function judge(
+export function judgeStep(
   suspect: Movement,
   others: readonly (Movement | undefined)[],
   {

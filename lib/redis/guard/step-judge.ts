@@ -4,7 +4,7 @@ import type { Instant } from '../../core/clock.js';
 import type { DataRecord } from './data-record.js';
 import { EARLY_FROM } from './new-masters.js';
 import type { GuardGroup, TtlAnnouncements } from './guard-group.js';
-import { judge, type Judgement, movement, type Sample, sampleOf, type ServerClock } from './server-clock.js';
+import { judgeStep, type Judgement, movement, type Sample, sampleOf, type ServerClock } from './server-clock.js';
 
 // In milliseconds. Steps that matter to this ttl are noticed even if this process uses longer ones, since others may
 // not.
@@ -119,7 +119,7 @@ export class StepJudge {
         return answer?.clock.movementSince(before.sent, answer.sample);
       });
       const last = latest && movement(before, latest.sample);
-      const judgement = judge(movement(before, sample), known, { quorum, allowance, latest: last });
+      const judgement = judgeStep(movement(before, sample), known, { quorum, allowance, latest: last });
       if (judgement.culprit !== 'either') return [judgement, before];
       // What is uncertain of an older sample may have counted already: a later one shows more.
       if (judgement.by > (found[0]?.by ?? 0)) found = [judgement, before];

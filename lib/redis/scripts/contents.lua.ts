@@ -1,5 +1,5 @@
 import { ENDLESS, FREE } from './statuses.js';
-import { RESERVED, SHARED, SIGNATURE } from './usual.lua.js';
+import { RESERVED_FOR, SHARED, SIGNATURE } from './usual.lua.js';
 
 // The parts of the script that read what keys hold, and keep the sorted sets of shared keys in order.
 
@@ -12,7 +12,7 @@ local function look(key)
   if type(value) ~= 'table' then return value end
   local members = pcall_redis('ZRANGE', key, 0, -1, 'WITHSCORES')
   local first = members[1] or ''
-  local is_ours = string.find(first, ${SHARED}, 1, true) == 1 or string.find(first, ${RESERVED}, 1, true) == 1
+  local is_ours = string.find(first, ${SHARED}, 1, true) == 1 or string.find(first, ${RESERVED_FOR}, 1, true) == 1
   if not is_ours or call('PTTL', key) < 0 then return nil, nil, value end
   local now = milliseconds()
   local shared = { ends = {}, size = 0, holders = 0, till = now }

@@ -2,8 +2,8 @@ import { EXPIRY_RESOLUTION } from '../../core/settings/settings.js';
 import { CONTENTS } from './contents.lua.js';
 import { PERMITS } from './permits.lua.js';
 import { SHARING } from './sharing.lua.js';
-import { FREE, FREE_WITH_WAITERS, HEALED, NOT_THE_HOLDER, UNMARKED } from './statuses.js';
-import { CHECK_MARKER, RESERVED } from './usual.lua.js';
+import { FREE, FREE_WITH_WAITERS, EXTENDED_AFTER_HEAL, NOT_THE_HOLDER, UNMARKED } from './statuses.js';
+import { CHECK_MARKER, RESERVED_FOR } from './usual.lua.js';
 import { QUEUES } from './waiting.lua.js';
 
 // Milliseconds for which an announced ttl counts longer than the ttl itself: a bit longer than until its next
@@ -89,7 +89,7 @@ end`;
 const OPERATIONS = `
 function operations.acquire(keys, token, ttl, queues, waiter, waited)
   if not is_marked() then return ${UNMARKED} end
-  local longest, held, owner = longest_hold(keys, token, waiter and ${RESERVED} .. waiter) -- @mutant exclusive-beside-shared-holders
+  local longest, held, owner = longest_hold(keys, token, waiter and ${RESERVED_FOR} .. waiter) -- @mutant exclusive-beside-shared-holders
   if longest ~= ${FREE} then
     if waiter then queue_up(keys, held, { queues = queues, waiter = waiter, waited = waited }) end
     return refusal(longest, owner)
@@ -108,7 +108,7 @@ function operations.extend(keys, token, ttl)
   for _, key in ipairs(keys) do
     if call('EXISTS', key) == 0 then
       call('SET', key, token, 'PX', ttl)
-      status = ${HEALED}
+      status = ${EXTENDED_AFTER_HEAL}
     end
   end
   for _, key in ipairs(keys) do call('PEXPIRE', key, ttl) end
@@ -143,7 +143,7 @@ function operations.release(keys, token, keep_for, queues)
       if owner and keep_for == '0' then call('DEL', key) end
       if owner and keep_for ~= '0' then call('PEXPIRE', key, keep_for) end
       if wake(key, queues[i]) then contended = true end
-    elseif string.find(owner, ${RESERVED}, 1, true) == 1 then
+    elseif string.find(owner, ${RESERVED_FOR}, 1, true) == 1 then
       contended = true
     end
   end

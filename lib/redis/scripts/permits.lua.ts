@@ -1,5 +1,5 @@
 import { ENDLESS, PICKED, UNMARKED } from './statuses.js';
-import { RESERVED } from './usual.lua.js';
+import { RESERVED_FOR } from './usual.lua.js';
 
 // A key of another type has no value here, but exists. If all keys are held, those that are only reserved count only if
 // all are: a reservation ends within a moment, and not for this waiter.
@@ -10,7 +10,7 @@ local function soonest_hold(keys, values)
   for i, key in ipairs(keys) do
     local value = values[i]
     if value then
-      local reserved = string.find(value, ${RESERVED}, 1, true) == 1
+      local reserved = string.find(value, ${RESERVED_FOR}, 1, true) == 1
       local left = call('PTTL', key)
       if left == ${ENDLESS} then left = math.huge end
       if not owner or (is_reserved and not reserved) or (is_reserved == reserved and left < soonest) then
@@ -28,7 +28,7 @@ function operations.pick(keys, token, ttl, queues, waiter, waited)
   local own, reserved
   for i in ipairs(keys) do
     if values[i] == token then own = own or i end
-    if waiter and values[i] == ${RESERVED} .. waiter then reserved = reserved or i end
+    if waiter and values[i] == ${RESERVED_FOR} .. waiter then reserved = reserved or i end
   end
   local picked = own or reserved
   for i, key in ipairs(keys) do

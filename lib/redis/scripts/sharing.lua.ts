@@ -1,6 +1,6 @@
-import { BARRIER_LIFE } from '../../core/master.interface.js';
-import { ENDLESS, FREE, FREE_WITH_WAITERS, HEALED, UNMARKED } from './statuses.js';
-import { JOIN, MOST_HOLDERS, PART, RESERVED, SHARED } from './usual.lua.js';
+import { BARRIER_LIFE, MAX_SHARED_HOLDERS } from '../../core/master.interface.js';
+import { ENDLESS, FREE, FREE_WITH_WAITERS, EXTENDED_AFTER_HEAL, UNMARKED } from './statuses.js';
+import { JOIN, PART, RESERVED_FOR, SHARED } from './usual.lua.js';
 
 // A barrier is a sorted set: each member is the moment at which a process arrived and its name, its score the moment
 // until which it stands there. It defers shared requests of processes that are not older.
@@ -30,7 +30,7 @@ const HOLDERS = `
 local function refused(key, token, barrier, waiter, since)
   local value, shared, trouble = look(key)
   if trouble then error(trouble) end
-  local reservation = waiter and ${RESERVED} .. waiter
+  local reservation = waiter and ${RESERVED_FOR} .. waiter
   if value then
     if value == reservation then return nil end -- @mutant shared-beside-an-exclusive-holder
     return call('PTTL', key), value
@@ -39,7 +39,7 @@ local function refused(key, token, barrier, waiter, since)
   local till = deferred_till(barrier, waiter, since)
   local size = shared and shared.size or 0
   if waiter and shared and shared.ends[reservation] then size = size - 1 end
-  if not till and size < ${MOST_HOLDERS} then return nil end
+  if not till and size < ${MAX_SHARED_HOLDERS} then return nil end
   if shared and (shared.holders > 0 or not till) then till = shared.till end
   return till - milliseconds(), shared and shared.holders
 end
@@ -49,8 +49,8 @@ local function enter(key, token, ttl, waiter)
   local value, shared = look(key)
   if value then call('DEL', key) end
   put(key, ${SHARED} .. token, milliseconds() + ttl + 1)
-  if waiter and shared and shared.ends[${RESERVED} .. waiter] then
-    call('ZREM', key, ${RESERVED} .. waiter)
+  if waiter and shared and shared.ends[${RESERVED_FOR} .. waiter] then
+    call('ZREM', key, ${RESERVED_FOR} .. waiter)
     settle(key)
   end
 end
@@ -104,7 +104,7 @@ function operations.prolong(keys, token, ttl)
   for i, key in ipairs(keys) do
     if not present[i] then
       put(key, member, till)
-      status = ${HEALED}
+      status = ${EXTENDED_AFTER_HEAL}
     end
   end
   for i, key in ipairs(keys) do
@@ -124,7 +124,7 @@ function operations.unshare(keys, token, queues)
     if problem then
       trouble = problem
     elseif value then
-      if string.find(value, ${RESERVED}, 1, true) == 1 then contended = true end
+      if string.find(value, ${RESERVED_FOR}, 1, true) == 1 then contended = true end
     else
       if shared then
         call('ZREM', key, ${SHARED} .. token) -- @mutant shared-key-deleted

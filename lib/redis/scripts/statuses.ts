@@ -8,7 +8,7 @@ export const FREE_WITH_WAITERS = -3;
 // The marker is not the one that the client knows.
 export const UNMARKED = -4;
 // An extension had to set a key again.
-export const HEALED = -5;
+export const EXTENDED_AFTER_HEAL = -5;
 // Another token holds a key, or none.
 export const NOT_THE_HOLDER = 0;
 // Another holder has opened the state with a larger ballot.

@@ -1,5 +1,5 @@
 import { REVOKED, TOKEN_LENGTH } from '../../core/holder.js';
-import { RESERVATION_LIFE } from '../../core/master.interface.js';
+import { MAX_SHARED_HOLDERS, RESERVATION_LIFE, RESERVED } from '../../core/master.interface.js';
 import { FREE, FREE_WITH_WAITERS } from './statuses.js';
 
 // In milliseconds after a waiter has joined: waiters join again before that.
@@ -7,9 +7,6 @@ import { FREE, FREE_WITH_WAITERS } from './statuses.js';
 export const QUEUE_LIFE = 5_000;
 
 // The parts that `bound-script.ts` assembles.
-
-// Of a shared key.
-export const MOST_HOLDERS = 1_000;
 
 // Most requests need no clock and many need no marker: both are read once, on first use.
 export const PARAMETERS = `
@@ -30,7 +27,7 @@ if marked == nil then
 end`;
 
 // Begins the value of a key that is reserved for a waiter. The name of the waiter follows.
-export const RESERVED = `'reserved for '`;
+export const RESERVED_FOR = `'${RESERVED}'`;
 
 // Begins a member of a shared key, whose token follows, and a member of a queue that waits for a shared key.
 export const SHARED = `'shared '`;
@@ -53,7 +50,7 @@ export const NOTIFY = `
 // Protocol 4.2 and 5.3
 const TAKE = `${CHECK_MARKER}
 local owner = waiter and pcall_redis('GET', key)
-local is_reserved = owner and owner == ${RESERVED} .. waiter
+local is_reserved = owner and owner == ${RESERVED_FOR} .. waiter
 local set = marked and pcall_redis('SET', key, token, 'PX', ttl, is_reserved and 'XX' or 'NX')
 if set and not set.err then
   answer = ${FREE}
@@ -83,7 +80,7 @@ if pcall_redis('GET', key) == token then
     pcall_redis('ZADD', queue, popped[2], waiter)
     pcall_redis('PEXPIRE', queue, ${QUEUE_LIFE})
   else
-    pcall_redis('SET', key, ${RESERVED} .. waiter, 'PX', ${RESERVATION_LIFE})
+    pcall_redis('SET', key, ${RESERVED_FOR} .. waiter, 'PX', ${RESERVATION_LIFE})
     ${NOTIFY}
     if is_heard then
       answer = ${FREE_WITH_WAITERS}
@@ -99,9 +96,9 @@ export const JOIN = `${CHECK_MARKER}
 local size = marked and pcall_redis('EXISTS', key, barrier)
 -- Of two names, usually none exists.
 if type(size) == 'number' and size > 0 then size = call('EXISTS', barrier) == 0 and pcall_redis('ZCARD', key) end
-if type(size) == 'number' and size < ${MOST_HOLDERS} then
+if type(size) == 'number' and size < ${MAX_SHARED_HOLDERS} then
   local first = size > 0 and call('ZRANGE', key, 0, 0)[1]
-  local is_ours = not first or string.find(first, ${SHARED}, 1, true) == 1 or string.find(first, ${RESERVED}, 1, true) == 1
+  local is_ours = not first or string.find(first, ${SHARED}, 1, true) == 1 or string.find(first, ${RESERVED_FOR}, 1, true) == 1
   if is_ours and (not first or call('PTTL', key) >= 0) then
     time = time or call('TIME')
     local now = time[1] * 1000 + math.floor(time[2] / 1000)

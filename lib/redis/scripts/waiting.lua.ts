@@ -1,6 +1,6 @@
 import { BARRIER } from '../../core/keyspace.js';
-import { RESERVATION_LIFE } from '../../core/master.interface.js';
-import { MOST_HOLDERS, NOTIFY, QUEUE_LIFE, RESERVED, SHARED } from './usual.lua.js';
+import { MAX_SHARED_HOLDERS, RESERVATION_LIFE } from '../../core/master.interface.js';
+import { NOTIFY, QUEUE_LIFE, RESERVED_FOR, SHARED } from './usual.lua.js';
 
 const BARRIER_IN_LUA = BARRIER.replace('\0', '\\0');
 // Dead waiters that one release skips.
@@ -26,20 +26,20 @@ local function deferred_till(barrier, waiter, since)
 end
 
 local function offer(key, waiter)
-  if call('EXISTS', key) == 0 then pcall_redis('SET', key, ${RESERVED} .. waiter, 'PX', ${RESERVATION_LIFE}) end
+  if call('EXISTS', key) == 0 then pcall_redis('SET', key, ${RESERVED_FOR} .. waiter, 'PX', ${RESERVATION_LIFE}) end
   ${NOTIFY}
   if is_heard then return true end
-  if pcall_redis('GET', key) == ${RESERVED} .. waiter then call('DEL', key) end
+  if pcall_redis('GET', key) == ${RESERVED_FOR} .. waiter then call('DEL', key) end
   return false
 end
 
 -- A key with a string is kept for a while after its release: the waiter asks when it ends, as it then knows.
 local function invite(key, waiter, is_kept)
-  if not is_kept then pcall(put, key, ${RESERVED} .. waiter, milliseconds() + ${RESERVATION_LIFE}) end
+  if not is_kept then pcall(put, key, ${RESERVED_FOR} .. waiter, milliseconds() + ${RESERVATION_LIFE}) end
   ${NOTIFY}
   if is_heard then return true end
   if not is_kept then
-    pcall_redis('ZREM', key, ${RESERVED} .. waiter)
+    pcall_redis('ZREM', key, ${RESERVED_FOR} .. waiter)
     settle(key)
   end
   return false
@@ -69,7 +69,7 @@ local function wake(key, queue)
   for _ = 1, ${MOST_SKIPPED} do
     local head, reader = next_in(queue)
     if head == nil then return is_heard end
-    if not head or members >= (reader and ${MOST_HOLDERS} or 1) then return true end
+    if not head or members >= (reader and ${MAX_SHARED_HOLDERS} or 1) then return true end
     if pcall_redis('ZREM', queue, head) ~= 1 then return is_heard end
     if not reader then
       if offer(key, head) then return true end
@@ -86,7 +86,7 @@ local function member_of(waiter, is_shared)
 end
 
 local function drop_reservation(key, waiter, is_shared)
-  local reservation = ${RESERVED} .. waiter
+  local reservation = ${RESERVED_FOR} .. waiter
   if not is_shared then return pcall_redis('GET', key) == reservation and call('DEL', key) == 1 end
   local _, shared = look(key)
   if not shared or not shared.ends[reservation] then return false end

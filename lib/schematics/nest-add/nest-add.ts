@@ -1,7 +1,7 @@
 import { findRegistration, findRootModule, findTypeScript, isRegistration, registerIn } from './edit-module.js';
 import {
   addIoredis,
-  type Context,
+  type SchematicContext,
   declares,
   type NestAddOptions,
   type Project,
@@ -16,7 +16,7 @@ const DOCUMENTATION = 'node_modules/nestjs-redlock/docs/testing.md';
 
 // Prepares an application for its first lock. A second run changes nothing.
 export function nestAdd(options: NestAddOptions) {
-  return (tree: Tree, context: Context): void => {
+  return (tree: Tree, context: SchematicContext): void => {
     const project = projectOf(tree, options);
     const isRegistered = register(tree, context, project);
     addDependency(tree, context, options);
@@ -37,7 +37,7 @@ export function nestAdd(options: NestAddOptions) {
 }
 
 // Gives whether the root module has been changed.
-function register(tree: Tree, { logger }: Context, project: Project): boolean {
+function register(tree: Tree, { logger }: SchematicContext, project: Project): boolean {
   const typescript = findTypeScript(process.cwd());
   const module = typescript && findRootModule(typescript, tree, project);
   // The root module may be outside the folder of sources.
@@ -74,7 +74,7 @@ function byHand(): string {
 })`;
 }
 
-function addDependency(tree: Tree, context: Context, { skipInstall }: NestAddOptions): void {
+function addDependency(tree: Tree, context: SchematicContext, { skipInstall }: NestAddOptions): void {
   const range = addIoredis(tree);
   if (range === undefined) return;
   context.logger.info(`package.json now has ioredis ${range} among its dependencies: nestjs-redlock needs it.`);
@@ -84,7 +84,7 @@ function addDependency(tree: Tree, context: Context, { skipInstall }: NestAddOpt
   context.addTask({ toConfiguration: () => configuration });
 }
 
-function addSpec(tree: Tree, context: Context, { sourceRoot }: Project): void {
+function addSpec(tree: Tree, context: SchematicContext, { sourceRoot }: Project): void {
   const manifest = readManifest(tree);
   const missing = [['@nestjs/testing'], ['jest', 'vitest']].filter(
     (names) => !names.some((n) => declares(manifest, n)),
@@ -95,7 +95,7 @@ function addSpec(tree: Tree, context: Context, { sourceRoot }: Project): void {
 }
 
 // Gives whether the file has been written: it is left alone if it exists.
-function createFile(tree: Tree, { logger }: Context, path: string, content: string): boolean {
+function createFile(tree: Tree, { logger }: SchematicContext, path: string, content: string): boolean {
   if (!tree.exists(path)) {
     tree.create(path, content);
     return true;

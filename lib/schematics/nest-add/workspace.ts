@@ -18,7 +18,7 @@ export interface Directory {
   dir(name: string): Directory;
 }
 
-export interface Context {
+export interface SchematicContext {
   readonly logger: { info(message: string): void; warn(message: string): void };
   addTask(task: { toConfiguration(): { name: string; options: object } }): unknown;
 }

@@ -4,7 +4,14 @@ import { signatureOf } from '../../../lib/core/holder.js';
 import type { GrantedReply, HeldReply } from '../../../lib/core/master.interface.js';
 import { type OperationContext, reservedFor } from '../../../lib/memory/memory-database.js';
 import * as operations from '../../../lib/memory/operations.js';
-import { ENDLESS, FREE, FREE_WITH_WAITERS, HEALED, PICKED, UNMARKED } from '../../../lib/redis/scripts/statuses.js';
+import {
+  ENDLESS,
+  FREE,
+  FREE_WITH_WAITERS,
+  EXTENDED_AFTER_HEAL,
+  PICKED,
+  UNMARKED,
+} from '../../../lib/redis/scripts/statuses.js';
 import { protect, ReplyError } from './database.js';
 import { announce, isMarked, type Mark, mark, type Surface } from './operations.js';
 import { answerState } from './state.js';
@@ -233,7 +240,7 @@ function statusOf(reply: GrantedReply | HeldReply): number | string {
   }
   if (reply.picked !== undefined) return `${PICKED} ${reply.picked}${reply.hasWaiters ? '!' : ''}`;
   if (reply.hasWaiters) return FREE_WITH_WAITERS;
-  return reply.healed ? HEALED : FREE;
+  return reply.healed ? EXTENDED_AFTER_HEAL : FREE;
 }
 
 function signatureIn({ holder, revoked, sharedBy }: HeldReply): string {

@@ -3,7 +3,7 @@ import { describe, expect, it, jest } from '@jest/globals';
 import { ConsoleLogger } from '@nestjs/common';
 import { redactUrl, showNames } from '../../../lib/core/display.js';
 import {
-  holderIn,
+  majorityHolder,
   isLockError,
   isNotAcquired,
   LockError,
@@ -125,7 +125,7 @@ describe('A printed error', () => {
       const held = { kind: 'held', remaining: 5, ...(report !== 'free' && report && { holder: report }) } as const;
       return { master: `m${i}`, answer: report === undefined ? undefined : report === 'free' ? GRANTED : held };
     });
-    expect(holderIn(answers)?.instance).toBe(instance);
+    expect(majorityHolder(answers)?.instance).toBe(instance);
   });
 
   it.each([

@@ -3,12 +3,11 @@ import {
   findOwners,
   freeOwners,
   type OperatorContext,
-  RESERVED,
   revokeOwners,
 } from '../../../lib/core/operator/forced-release.js';
 import { holderFrom, REVOKED, TokenSource } from '../../../lib/core/holder.js';
 import { Keyspace } from '../../../lib/core/keyspace.js';
-import type { MasterReply } from '../../../lib/core/master.interface.js';
+import { type MasterReply, RESERVED } from '../../../lib/core/master.interface.js';
 import { findSlots, type SlotSearch } from '../../../lib/core/operator/inspector.js';
 import { ManualClock } from '../../../lib/memory/manual-clock.js';
 import { MemoryMaster } from '../../../lib/memory/memory-master.js';

@@ -8,7 +8,7 @@ import type { JobOverview } from '../../../lib/core/jobs/job-observer.js';
 import { availabilityOf, EventLog } from '../../../lib/dashboard/views.js';
 import { refuseOtherHosts, resolveHosts } from '../../../lib/dashboard/hosts.js';
 import { JobWatch, ServiceWatch } from '../../../lib/dashboard/service-watch.js';
-import { resolveSettings } from '../../../lib/dashboard/options.js';
+import { resolveDashboardSettings } from '../../../lib/dashboard/options.js';
 import { SystemClock } from '../../../lib/runtime/system-clock.js';
 import { fc } from '../../support/properties.js';
 
@@ -68,7 +68,7 @@ describe('RedlockDashboardModule', () => {
       'https://a.example:443',
     ];
     expect(() => forRoot({ guards: 'none', origins })).not.toThrow();
-    expect(resolveSettings({ origins }).origins).toEqual([
+    expect(resolveDashboardSettings({ origins }).origins).toEqual([
       ...['https://admin.example.com', 'http://localhost:3000', 'http://[::1]:8080', 'https://a.example'],
     ]);
   });
@@ -93,7 +93,7 @@ const isServed = (headers: Readonly<Record<string, string>>, hosts: readonly str
 
 describe('The option hosts', () => {
   it.each([[[]], ['admin.example.com'], [{}], [null]])('is refused as a whole: %j', (hosts) => {
-    expect(() => resolveSettings({ hosts: hosts as never })).toThrow(
+    expect(() => resolveDashboardSettings({ hosts: hosts as never })).toThrow(
       "hosts must be a list of at least one host name, such as ['admin.example.com'], got",
     );
   });
@@ -103,7 +103,7 @@ describe('The option hosts', () => {
     ...['*', '*.example.com', '.example.com', 'admin.*', 'anna@example.com', 'a b', ' admin', '', '%61', 5, null],
     ...[undefined, 'a,b', '[::1', 'a?b', 'a#b', 'a\\b'],
   ])('is refused with the element %j', (host) => {
-    expect(() => resolveSettings({ hosts: ['ok.example', host as never] })).toThrow(
+    expect(() => resolveDashboardSettings({ hosts: ['ok.example', host as never] })).toThrow(
       "hosts[1] must be the name of a host alone, such as 'admin.example.com', without scheme, port, path and wildcard",
     );
   });

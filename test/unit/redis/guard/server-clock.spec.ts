@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { judge, sampleOf, ServerClock } from '../../../../lib/redis/guard/server-clock.js';
+import { judgeStep, sampleOf, ServerClock } from '../../../../lib/redis/guard/server-clock.js';
 import { GuardStage, type GuardStageOptions, placeOf } from '../../support/guard-stage.js';
 import type { Process } from '../../support/guarded-servers.js';
 import type { TestClock } from '../../support/test-clock.js';
@@ -105,44 +105,53 @@ describe('judge', () => {
   const three = { quorum: 2, allowance: ALLOWANCE };
 
   it('blames this process when a quorum of servers moved alike', () => {
-    expect(judge(moved, [{ least: 999, most: 1_003 }, unmoved], three)).toMatchObject({ culprit: 'client', by: 1_002 });
-    expect(judge(moved, [{ least: 999, most: 1_003 }, undefined], three)).toMatchObject({ culprit: 'client' });
+    expect(judgeStep(moved, [{ least: 999, most: 1_003 }, unmoved], three)).toMatchObject({
+      culprit: 'client',
+      by: 1_002,
+    });
+    expect(judgeStep(moved, [{ least: 999, most: 1_003 }, undefined], three)).toMatchObject({ culprit: 'client' });
   });
 
   it('counts what a quorum shows if this process stood still again before the others answered', () => {
     const more = { least: 3_998, most: 4_003 };
     const last = { least: 3_999, most: 4_002 };
-    expect(judge(moved, [more, last], { ...three, latest: last })).toMatchObject({ culprit: 'client', by: 4_002 });
-    expect(judge(moved, [more, undefined], { ...three, latest: last })).toMatchObject({ culprit: 'client', by: 4_002 });
-    expect(judge(moved, [more, { least: 999, most: 1_003 }], three)).toMatchObject({ culprit: 'client', by: 1_002 });
+    expect(judgeStep(moved, [more, last], { ...three, latest: last })).toMatchObject({ culprit: 'client', by: 4_002 });
+    expect(judgeStep(moved, [more, undefined], { ...three, latest: last })).toMatchObject({
+      culprit: 'client',
+      by: 4_002,
+    });
+    expect(judgeStep(moved, [more, { least: 999, most: 1_003 }], three)).toMatchObject({
+      culprit: 'client',
+      by: 1_002,
+    });
   });
 
   it('blames the server when another server proves that only the first one moved', () => {
-    expect(judge(moved, [unmoved, unmoved], three)).toEqual({ culprit: 'server', by: 1_000 });
-    expect(judge(moved, [unmoved, undefined], three)).toEqual({ culprit: 'server', by: 1_000 });
+    expect(judgeStep(moved, [unmoved, unmoved], three)).toEqual({ culprit: 'server', by: 1_000 });
+    expect(judgeStep(moved, [unmoved, undefined], three)).toEqual({ culprit: 'server', by: 1_000 });
   });
 
   it('blames the server when another server did not move, whichever other amount a third one moved by', () => {
     const further = { least: 2_000, most: 2_002 };
-    expect(judge(moved, [unmoved, further], three)).toEqual({ culprit: 'server', by: 1_000 });
-    expect(judge(moved, [{ least: 300, most: 302 }, undefined], three)).toMatchObject({ culprit: 'either' });
+    expect(judgeStep(moved, [unmoved, further], three)).toEqual({ culprit: 'server', by: 1_000 });
+    expect(judgeStep(moved, [{ least: 300, most: 302 }, undefined], three)).toMatchObject({ culprit: 'either' });
   });
 
   it.each([
     ['has an earlier sample', undefined],
     ['answered fast enough', { least: -50, most: 1_100 }],
   ])('blames one of the two when no other server %s', (_, answer) => {
-    expect(judge(moved, [answer, answer], three)).toEqual({ culprit: 'either', least: 1_000, by: 1_002 });
-    expect(judge(moved, [unmoved, answer], three)).toEqual({ culprit: 'server', by: 1_000 });
+    expect(judgeStep(moved, [answer, answer], three)).toEqual({ culprit: 'either', least: 1_000, by: 1_002 });
+    expect(judgeStep(moved, [unmoved, answer], three)).toEqual({ culprit: 'server', by: 1_000 });
   });
 
   it('does not take a server that moved by another amount for the same step', () =>
-    expect(judge(moved, [{ least: 300, most: 302 }, unmoved], three)).toMatchObject({ culprit: 'server' }));
+    expect(judgeStep(moved, [{ least: 300, most: 302 }, unmoved], three)).toMatchObject({ culprit: 'server' }));
 
   it('needs a quorum of five servers to blame this process', () => {
     const five = { quorum: 3, allowance: ALLOWANCE };
-    expect(judge(moved, [moved, unmoved, unmoved, unmoved], five)).toMatchObject({ culprit: 'server' });
-    expect(judge(moved, [moved, moved, unmoved, unmoved], five)).toMatchObject({ culprit: 'client' });
+    expect(judgeStep(moved, [moved, unmoved, unmoved, unmoved], five)).toMatchObject({ culprit: 'server' });
+    expect(judgeStep(moved, [moved, moved, unmoved, unmoved], five)).toMatchObject({ culprit: 'client' });
   });
 });
 
