@@ -1,4 +1,4 @@
-import type { MasterReply } from './master.interface.js';
+import type { MasterReply, Quarantine } from './master.interface.js';
 import { formatValue, showNames } from './display.js';
 import type { LockHolder } from './holder.js';
 
@@ -304,8 +304,13 @@ export function describeReply(answer: MasterReply | undefined): string {
     case 'timeout':
       return answer.sent ? 'no answer in time' : 'silent, not asked';
     case 'quarantined':
-      return `does not vote for up to ${Math.ceil(answer.remaining)} ms more, ${answer.reason} (see restartGuard)`;
+      return `does not vote ${timeOf(answer)}, ${answer.reason} (see restartGuard)`;
     case 'refused':
       return `${answer.code} ${answer.reason}`.trim();
   }
+}
+
+// Its wait is not known before its data is.
+function timeOf({ remaining }: Quarantine): string {
+  return remaining > 1 ? `for up to ${Math.ceil(remaining)} ms more` : 'yet';
 }

@@ -46,6 +46,16 @@ describe('An error', () => {
     expect(new LockLostError(['x'.repeat(10_000)], 'expired').message.length).toBeLessThan(300));
 
   it.each([
+    [9_800, 'for up to 9800 ms more'],
+    // The wait is not known before the data is.
+    [1, 'yet'],
+  ])('says how long a master does not vote, if that is known: %d ms', (remaining, time) => {
+    const answer = { kind: 'quarantined', sent: false, reason: 'it was restarted', remaining } as const;
+    const { message } = new QuorumUnavailableError('lock "a"', ['a'], [{ master: 'a:1', answer }], 1, 1);
+    expect(message).toContain(`(a:1: does not vote ${time}, it was restarted (see restartGuard))`);
+  });
+
+  it.each([
     [{ password: 'hunter2' }, 'an object (Object)'],
     [Object.create(null), 'an object (no class)'],
     [['hunter2'], 'an array of 1'],
