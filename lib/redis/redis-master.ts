@@ -237,9 +237,9 @@ export class RedisMaster implements Master, GuardedServer {
     const { lastReport, fault, risk } = this.recognition;
     const { run = '', version } = lastReport ?? {};
     const nonce = this.data?.nonce ?? '';
-    // Without the permission for INFO, equal data on two addresses shows that they are one server.
+    // Without the permission for INFO, equal data on two addresses shows that they are one server, unless it names two.
     return {
-      run: run || nonce || undefined,
+      run: run || this.data?.marker?.run || nonce || undefined,
       data: nonce || run || undefined,
       generation: this.data?.marker?.generation,
       version,
@@ -563,6 +563,7 @@ export class RedisMaster implements Master, GuardedServer {
 
   private lose(reason: string): void {
     this.data?.noteDisconnect();
+    this.guardRefusal = this.markRefusal = undefined;
     this.context.observer.masterLost?.(this.name, reason);
   }
 

@@ -385,10 +385,43 @@ export const THIRD_AUDIT_SCHEDULES: readonly AuditSchedule[] = [
     }),
   },
   {
+    name: 'lets no master vote early beside one whose clock was set back, and which a holder relies on',
+    schedule: besideOneSetBack(600 * SECONDS),
+  },
+  {
+    name: 'lets no master vote early beside one whose clock was set back into its wait',
+    schedule: besideOneSetBack(20_800),
+  },
+  {
     name: 'waits for each loss of data anew',
     schedule: schedule(3, waitsTwice(10 * SECONDS, 42 * SECONDS)),
   },
 ];
+
+/**
+ * The clock of C is set back before the holder starts, which then holds on B and C. A and B lose their data, and a process
+ * that starts after that sees three masters that look new.
+ */
+function besideOneSetBack(by: number): Schedule {
+  return schedule(1, {
+    options: { ttl: '20s', maxTtl: '20s' },
+    processes: [{ startsAt: 12 * SECONDS }, { startsAt: 21 * SECONDS }, {}],
+    operations: [
+      lock(OTHER, SETTLED, SHORT),
+      lock(HOLDER, 19 * SECONDS, { ttl: 20 * SECONDS, work: 19 * SECONDS }),
+      ...several(10, 22 * SECONDS, 500, { work: 10, ttl: 20 * SECONDS }, RIVAL),
+    ],
+    faults: [
+      { kind: 'leave', at: 8 * SECONDS, process: OTHER },
+      { kind: 'serverJump', at: 10 * SECONDS, server: C, by: -by },
+      ...away(HOLDER, A, 18 * SECONDS, 40 * SECONDS),
+      ...away(HOLDER, B, 20 * SECONDS, 40 * SECONDS),
+      restartedEmpty(A, 20_100),
+      restartedEmpty(B, 20_100),
+    ],
+    until: 45 * SECONDS,
+  });
+}
 
 /**
  * The second process cannot read C. It begins to wait when A and B lose their data, is cut off, and comes back when A and

@@ -195,7 +195,10 @@ export class ClusterMaster implements Master {
         ...{ clock, random, settings, names, map: topology.map, nodeTimeout, patience },
         nodes: () => topology.primaries,
       });
-    guard?.addCluster(() => !this.isQuarantined);
+    guard?.addCluster({
+      votes: () => !this.isQuarantined,
+      isNew: () => this.guard?.isNewAt(this.clock.read()) ?? false,
+    });
     context.clusters?.add(this);
     this.calls = new PartitionCalls({
       ...{ clock, names, topology, guard: this.guard, masterTimeout: settings.masterTimeout },

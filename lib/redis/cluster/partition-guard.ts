@@ -43,13 +43,15 @@ export function sealFrom(values: readonly (string | null)[]): Seal | undefined {
   };
 }
 
+const NO_SEAL = 'it has no seal: it is new, or has lost its data';
+
 // Protocol 12.5
 export function reasonForSeal(
   seal: Seal | undefined,
   { run, replid }: ServerIdentity,
   claim: Claim,
 ): string | undefined {
-  if (!seal) return 'it has no seal: it is new, or has lost its data';
+  if (!seal) return NO_SEAL;
   if (seal.owner !== '' && seal.owner !== claim.owner) return 'another node served it before';
   if (seal.run !== run) return 'the process that serves it was restarted';
   if (seal.replid !== replid) return 'its data has another history';
@@ -76,6 +78,10 @@ export class PartitionState {
 
   votesAt({ monotonic }: Instant): boolean {
     return this.seal !== undefined && monotonic >= this.votesFrom;
+  }
+
+  isNewAt(now: Instant): boolean {
+    return this.seal?.reason === NO_SEAL && !this.votesAt(now);
   }
 
   quarantineAt(now: Instant, longest: number): Quarantine | undefined {
@@ -173,6 +179,11 @@ export class PartitionGuard {
 
   votesAnywhere(now: Instant): boolean {
     return this.states.some((state) => state.votesAt(now));
+  }
+
+  // All of its data is, and may be that of a cluster that has lost it.
+  isNewAt(now: Instant): boolean {
+    return this.states.every((state) => state.isNewAt(now));
   }
 
   // In milliseconds; `undefined` if a partition votes, or if that is unknown.
@@ -314,8 +325,9 @@ export class PartitionGuard {
     if (!node.identity || !claim) return false;
     const { run, replid } = node.identity;
     const [owner, epoch] = nodeTimeout === undefined ? [claim.owner, claim.epoch] : ['', ''];
-    // Partitions that never had a seal have never had a state, either.
-    const isNew = readings.length === PARTITIONS && readings.every((other) => other.seal === undefined);
+    // Partitions that never had a seal, as far as this process knows, have never had a state, either.
+    const isUnknown = this.states.every(({ generation }) => generation === '');
+    const isNew = isUnknown && readings.length === PARTITIONS && readings.every((other) => other.seal === undefined);
     const fields = [
       ...['nonce', random.token(), 'max', this.maxTtl, 'why', reason, 'by', settings.instance],
       ...['generation', generationFrom(random.token(), time), 'first', isNew ? '1' : ''],

@@ -73,6 +73,8 @@ export class DataRecord {
   isChecked = false;
   // Other data was here before, as this process knows: then what the data lacks may have been written.
   hasLostData = false;
+  // By the clock of the server when it was read last, which may have been set back: others may take it for new.
+  looksYoung = false;
   // Whether this process held a lock when it first saw the marker in place of another one.
   markerChangedWhileHolding = false;
   // Whether the wait of the marker may have to be lengthened for a lock of this process.
@@ -89,7 +91,7 @@ export class DataRecord {
   private unknownRun: string | undefined;
   // By the server's clock, in milliseconds.
   private unknownAt = 0;
-  private firstGeneration: string | undefined;
+  firstGeneration: string | undefined;
   private comparedAt: Instant | undefined;
   // When the clocks of this process were last found to have stood still, by its monotonic clock.
   private notBefore = -Infinity;
@@ -215,10 +217,16 @@ export class DataRecord {
     return marker?.isGuess === true && !marker.isVetoed && this.isYoungAt(report);
   }
 
-  // Not called while the address leads to another master.
-  noteGeneration(generation: string): void {
+  // Not called while the address leads to another master. Of swapped addresses, the data began at the other one.
+  noteGeneration({ generation }: Marker, others: readonly DataRecord[]): void {
     this.firstGeneration ??= generation;
-    this.hasLostData ||= generation !== this.firstGeneration;
+    const isKnown = [this, ...others].some(({ firstGeneration }) => firstGeneration === generation);
+    this.hasLostData ||= !isKnown;
+  }
+
+  // It needs the veto of a holder.
+  get isUnvetoed(): boolean {
+    return this.marker?.isVetoed === false && (this.looksYoung || !this.votes);
   }
 
   // What happens without a connection is not known: a wait for what was lost before may not be enough.
@@ -296,8 +304,9 @@ export class DataRecord {
     this.otherData = undefined;
     const since = this.seenSince?.monotonic ?? received.monotonic;
     // Protocol 8.2
-    const isYoung = marker.from > report.time || this.wait.endsTooEarly(marker.from, received);
-    if (marker.from > report.time) this.wait.watch(marker.from, marker.from - report.time, asked);
+    this.looksYoung = marker.from > report.time;
+    const isYoung = this.looksYoung || this.wait.endsTooEarly(marker.from, received);
+    if (this.looksYoung) this.wait.watch(marker.from, marker.from - report.time, asked);
     // A nonce that has voted keeps its vote: its quarantine has ended, even if the clock is set back afterwards.
     this.isChecked = false;
     if (!isNew && this.votes) return;

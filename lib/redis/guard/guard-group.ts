@@ -32,7 +32,7 @@ export function distinct(reports: Reports): Reports {
 }
 
 // Without the permission for INFO, a process still sees the run in the marker.
-function idOf(marker: Marker | undefined): string {
+export function idOf(marker: Marker | undefined): string {
   return marker?.run || marker?.nonce || '';
 }
 
@@ -56,8 +56,8 @@ export class GuardGroup {
   // Until when keys of a released lock stay taken, as `minHold` demands. Monotonic, in milliseconds.
   private engagedUntil = -Infinity;
   pendingAnswers = 0;
-  // Whether each cluster votes. Clusters guard themselves.
-  readonly clusters: (() => boolean)[] = [];
+  // They guard themselves. New is one without data, as long as no partition votes.
+  readonly clusters: { votes(): boolean; isNew(): boolean }[] = [];
 
   constructor(readonly context: RestartGuardContext) {}
 
@@ -73,13 +73,13 @@ export class GuardGroup {
   get voting(): number {
     let voting = 0;
     for (const { votes } of this.identities) if (votes) voting++;
-    for (const votes of this.clusters) if (votes()) voting++;
+    for (const cluster of this.clusters) if (cluster.votes()) voting++;
     return voting;
   }
 
   // Masters that have lost nothing, as far as is known: also those whose identity is being checked again.
   get trusted(): number {
-    const clusters = this.clusters.filter((votes) => votes()).length;
+    const clusters = this.clusters.filter((cluster) => cluster.votes()).length;
     return clusters + this.distinctOf(this.identities.filter(({ votes, isChecked }) => votes || isChecked)).length;
   }
 
@@ -93,6 +93,10 @@ export class GuardGroup {
   get isEngaged(): boolean {
     if (this.locks + this.attempts > 0) return true;
     return this.engagedUntil > 0 && this.now < this.engagedUntil;
+  }
+
+  get owesVeto(): boolean {
+    return this.identities.some(({ isUnvetoed }) => isUnvetoed);
   }
 
   // Returns a number that identifies the attempt as long as it counts.
@@ -170,7 +174,7 @@ export class GuardGroup {
     const { observer, clock } = this.context;
     const { name } = identity.server;
     if (identity.votes) {
-      if (identity.isAnnounced) observer.masterVotesAgain?.(name);
+      if (identity.isAnnounced || identity.announcedRefusal !== undefined) observer.masterVotesAgain?.(name);
       identity.isAnnounced = false;
       return;
     }

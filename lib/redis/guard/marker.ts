@@ -74,29 +74,16 @@ function withoutAnnouncements(raw: string): string {
 // `values` are those of `MARKER_FIELDS`, empty where a field is absent; `time` is the wall clock of the server, in
 // milliseconds.
 export function markerFrom(values: readonly string[], time: number): Marker | undefined {
-  const valueOf = (field: MarkerField): string => values[MARKER_FIELDS.indexOf(field)] ?? '';
-  if (valueOf('nonce') === '') return undefined;
-  const [from, writtenAt, first, ttls] = [
-    Number(valueOf('from')),
-    Number(valueOf('at')),
-    valueOf('first'),
-    valueOf('ttls'),
-  ];
+  // In the order of `MARKER_FIELDS`.
+  const [run = '', replid = '', nonce = '', from = '', vetoed, guess, ttls = '', known = '', ...rest] = values;
+  const [by = '', at = '', why = '', generation = '', first] = rest;
+  if (nonce === '') return undefined;
   return {
-    ...{ run: valueOf('run'), replid: valueOf('replid'), nonce: valueOf('nonce') },
-    from,
-    wait: Math.max(0, from - writtenAt),
-    isVetoed: valueOf('vetoed') === '1',
-    isGuess: valueOf('guess') === '1',
-    maxTtl: largestOf(ttls, time),
-    storedTtl: largestOf(ttls, -Infinity),
-    knownTtl: Number(valueOf('known')),
-    writtenBy: valueOf('by'),
-    writtenAt,
-    reason: valueOf('why'),
-    generation: valueOf('generation'),
-    isFirst: first === FIRST,
-    wasEmpty: first === FIRST || first === EMPTY,
+    ...{ run, replid, nonce, from: Number(from), wait: Math.max(0, Number(from) - Number(at)) },
+    ...{ isVetoed: vetoed === '1', isGuess: guess === '1', knownTtl: Number(known) },
+    ...{ maxTtl: largestOf(ttls, time), storedTtl: largestOf(ttls, -Infinity) },
+    ...{ writtenBy: by, writtenAt: Number(at), reason: why, generation },
+    ...{ isFirst: first === FIRST, wasEmpty: first === FIRST || first === EMPTY },
     raw: rawOf(values),
   };
 }

@@ -52,6 +52,7 @@ export class NewMasters {
     const all = [...reports];
     const isEmpty =
       !this.group.identities.some(({ hasLostData }) => hasLostData) &&
+      (this.empty !== undefined || this.group.clusters.every((cluster) => cluster.isNew())) &&
       all.every(([, { marker }]) => marker?.wasEmpty && beginningOf(marker.generation) === marker.writtenAt) &&
       all.some(([, { marker }]) => !marker?.isFirst);
     this.empty = isEmpty ? this.sight(this.empty, reports) : undefined;
@@ -66,7 +67,11 @@ export class NewMasters {
     const isKnown = all.every(([{ nonce }, { marker }]) => marker?.nonce === nonce);
     if (!isKnown || all.length < this.group.identities.length) return undefined;
     if (before?.markers === markers) return before;
-    if (!all.every(([identity, report]) => identity.isYoungAt(report))) return undefined;
+    // A clock that was set back makes an old marker look young.
+    const isNew = all.every(
+      ([each, report]) => each.isYoungAt(report) && (report.marker?.writtenAt ?? 0) <= report.time,
+    );
+    if (!isNew) return undefined;
     return { markers, since: this.group.now, times: new Map(all.map(([identity, { time }]) => [identity, time])) };
   }
 

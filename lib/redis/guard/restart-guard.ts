@@ -4,6 +4,7 @@ import { DataRecord, type GuardedServer } from './data-record.js';
 import {
   distinct,
   GuardGroup,
+  idOf,
   NOTHING,
   type Reports,
   type RestartGuardContext,
@@ -72,8 +73,9 @@ export class GuardRounds {
     if (identity.isSuspect || identity.isBeforeDoubt(asked) || identity.owesAccusation(report)) return;
     const { isEngaged } = group;
     const isFirstSight = report.marker?.nonce !== identity.nonce;
-    const isTwin = group.identities.some((other) => other !== identity && other.nonce === report.marker?.nonce);
-    if (report.marker && !isTwin) identity.noteGeneration(report.marker.generation);
+    const others = group.identities.filter((other) => other !== identity);
+    const isTwin = others.some(({ marker }) => marker && idOf(marker) === idOf(report.marker));
+    if (report.marker && !isTwin) identity.noteGeneration(report.marker, others);
     const voted = identity.votes;
     // The data was replaced while this process held a lock: a veto makes the lock known to the others.
     if (isFirstSight) identity.markerChangedWhileHolding = isEngaged && identity.nonce !== '';
@@ -82,6 +84,7 @@ export class GuardRounds {
     if (isFirstSight) identity.mustExtendQuarantine = isEngaged && !identity.votes;
     // The accusation gives the reason.
     if (identity.step === undefined) group.announce(identity);
+    group.announceRefusal(identity);
     // Its data may be that of another master by now.
     if ((!voted || isFirstSight) && identity.votes) identity.server.onVoting();
   }
@@ -165,9 +168,8 @@ export class RestartGuard implements Witness {
     return identity;
   }
 
-  // A cluster guards itself; `votes` is whether any of its partitions votes.
-  addCluster(votes: () => boolean): void {
-    this.group.clusters.push(votes);
+  addCluster(cluster: GuardGroup['clusters'][number]): void {
+    this.group.clusters.push(cluster);
   }
 
   // Masters in memory cannot restart without their process.
@@ -214,9 +216,8 @@ export class RestartGuard implements Witness {
       if (isFirst) this.context.clock.afterInput(() => this.sampleAll());
     }
     const { votes, hasLostData, markerChangedWhileHolding } = identity;
-    const owesMark =
-      (hasLostData && report.marker?.wasEmpty) || (markerChangedWhileHolding && !report.marker?.isVetoed);
-    if (!votes || owesMark) this.readMasters();
+    const owesVeto = markerChangedWhileHolding ? !report.marker?.isVetoed : identity.isUnvetoed && this.group.isEngaged;
+    if (!votes || owesVeto || (hasLostData && report.marker?.wasEmpty)) this.readMasters();
     else this.plan(this.interval);
   }
 
@@ -254,7 +255,7 @@ export class RestartGuard implements Witness {
       this.plan(CONTACT_INTERVAL / 2);
     }
     // New masters must not vote early as long as this process holds a lock.
-    if (this.group.identities.some(({ marker, votes }) => !votes && marker && !marker.isVetoed)) this.readMasters();
+    if (this.group.owesVeto) this.readMasters();
   }
 
   private readMasters(): void {
@@ -358,7 +359,7 @@ export class RestartGuard implements Witness {
     if (isEngaged || this.wasEngaged) this.idleSince = now;
     this.isBusy = now - this.idleSince < SAMPLE_INTERVAL;
     this.wasEngaged = false;
-    if (this.hasQuarantined || this.isExpectant) this.readMasters();
+    if (this.hasQuarantined || this.isExpectant || (isEngaged && this.group.owesVeto)) this.readMasters();
     // Protocol 8.5
     if (isEngaged) this.keepContact(now - this.contactedAt);
     for (const identity of identities) {

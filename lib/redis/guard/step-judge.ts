@@ -138,14 +138,9 @@ export class StepJudge {
   }
 
   private async sampleAll(): Promise<Answers> {
-    const answers = new Map<DataRecord, Answer>();
-    await Promise.all(
-      this.group.identities.map(async (each) => {
-        const answer = await this.sampleNow(each);
-        if (answer) answers.set(each, answer);
-      }),
-    );
-    return answers;
+    const { identities } = this.group;
+    const answers = await Promise.all(identities.map((each) => this.sampleNow(each)));
+    return new Map(identities.flatMap((each, i) => (answers[i] ? [[each, answers[i]]] : [])));
   }
 
   private async sampleNow(identity: DataRecord): Promise<Answer | undefined> {

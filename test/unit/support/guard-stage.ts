@@ -26,7 +26,7 @@ export class GuardStage {
     for (const server of this.servers) server.mark();
     this.process = new Process(this.clock, this.servers);
     for (const link of this.process.links) link.isDurable = isDurable;
-    for (let i = 0; i < clusters; i++) this.process.guard.addCluster(() => true);
+    for (let i = 0; i < clusters; i++) this.process.guard.addCluster({ votes: () => true, isNew: () => false });
   }
 
   /** The process receives the time of a server with an answer. Returns whether the answer may count. */

@@ -201,6 +201,8 @@ export class Process {
   readonly links: readonly Link[];
   readonly cuts: (readonly [wanted: number, used: number, missing: readonly string[]])[] = [];
   readonly lags: number[] = [];
+  /** What operators learn of the masters. */
+  readonly events: string[] = [];
 
   constructor(
     readonly clock: TestClock,
@@ -209,7 +211,11 @@ export class Process {
   ) {
     this.name = name;
     this.settings = resolveSettings(options, servers.length);
-    const observer: LockObserver = { ttlCut: (...cut) => this.cuts.push(cut) };
+    const observer: LockObserver = {
+      ttlCut: (...cut) => this.cuts.push(cut),
+      masterRefused: (master) => this.events.push(`${master} refuses`),
+      masterVotesAgain: (master) => this.events.push(`${master} votes again`),
+    };
     this.guard = new RestartGuard({
       ...contextOf(clock, name, this.settings),
       observer,

@@ -499,3 +499,41 @@ describe('RestartGuard', () => {
     expect([process.guard.beginAttempt(), clock.pendingTimers]).toEqual([undefined, 0]);
   });
 });
+
+// Protocol 10.2
+it.each([
+  [true, 'are the first ones beside a cluster that is new, too'],
+  [false, 'are not the first ones beside a cluster that has data'],
+])('New masters (%s) %s', async (isNew) => {
+  const process = new Process(clock, servers, { name: 'process' });
+  processes.push(process);
+  process.guard.addCluster({ votes: () => true, isNew: () => isNew });
+  await process.connectAll();
+  await clock.advance(EARLY_AFTER + 1_000);
+  expect(servers.map(({ marker }) => marker?.isFirst)).toEqual([isNew, isNew, isNew]);
+});
+
+describe('A master that refuses its marker', () => {
+  let process: Process;
+
+  beforeEach(async () => {
+    process = await startedOnKnown();
+    Object.assign(process.links[0]!, { mark: () => Promise.resolve(undefined), markRefusal: 'NOPERM' });
+    process.connect(servers[0].restart());
+    await clock.advance(2_000);
+    // An operator trusts it.
+    servers[0].mark();
+    await clock.advance(2_000);
+  });
+
+  it('is reported, and so is its vote when an operator trusts it', () => {
+    expect(process.votes[0]).toBe(true);
+    expect(process.events).toEqual(['a refuses', 'a votes again']);
+  });
+
+  it('is reported anew when it loses its data once more', async () => {
+    process.connect(servers[0].restart());
+    await clock.advance(2_000);
+    expect(process.events).toEqual(['a refuses', 'a votes again', 'a refuses']);
+  });
+});

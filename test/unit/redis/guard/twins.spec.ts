@@ -170,6 +170,16 @@ describe('An address that leads to the server of another master', () => {
       await expectAccused(0);
     });
 
+    it('is known by its own data: this process objects to later data there as the first', async () => {
+      const [a, b, c] = servers;
+      a.isDown = true;
+      const fresh = { first: 'empty', guess: 1 };
+      for (const server of [b, c]) server.restart().quarantine(TTL, { ...fresh, generation: `new@${server.time}` });
+      for (const server of [b, c]) process.connect(server);
+      await receive(4);
+      expect([b, c].map(({ marker }) => marker!.wasEmpty)).toEqual([false, false]);
+    });
+
     it('counts among those that vote', async () => {
       process.connect(servers[2].restart());
       await receive(2);
@@ -177,4 +187,24 @@ describe('An address that leads to the server of another master', () => {
       expect(await countedAttempts(10)).toBe(10);
     });
   });
+});
+
+// Protocol 10.2
+it('Addresses that lead to the servers of each other for a moment clear nothing: no data was lost', async () => {
+  const clock = new TestClock();
+  const servers = threeServers(clock);
+  for (const server of servers) server.mark({ known: TTL, first: 1, generation: `${server.name}@1` });
+  const process = new Process(clock, servers, { ttl: TTL, maxTtl: TTL });
+  await process.connectAll();
+  const [a, b] = servers;
+  for (let swaps = 0; swaps < 2; swaps++) {
+    const { run, replid, fields } = a;
+    Object.assign(a, { run: b.run, replid: b.replid, fields: b.fields });
+    Object.assign(b, { run, replid, fields });
+    for (const server of [a, b]) process.connect(server);
+    await clock.advance(4_000);
+  }
+  expect(process.votes).toEqual([true, true, true]);
+  expect(servers.map(({ marker }) => marker!.isFirst)).toEqual([true, true, true]);
+  process.guard.close();
 });
