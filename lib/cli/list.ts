@@ -69,7 +69,8 @@ export async function list(context: CommandContext, pattern: string): Promise<nu
     if (locks.length > 0) terminal.print(table(head, locks.map(rowOf)));
     const where =
       locks.length > 0 ? '' : ` with the prefix ${showNames([settings.keyPrefix])} (--prefix names another)`;
-    terminal.print(terminal.paint('bold', `${countOf(locks)}${where}`));
+    const found = locks.length === 0 && unasked.length > 0 ? 'no lock was found' : countOf(locks);
+    terminal.print(terminal.paint('bold', `${found}${where}`));
   }
   for (const { master, answer } of unasked) {
     const reason = answer && 'reason' in answer ? answer.reason : `no answer within ${context.timeout} ms`;

@@ -42,6 +42,7 @@ function programOf(version: string, terminal: Terminal, start: Start): Command {
   const program = new Command('nestjs-redlock')
     .description(INTRODUCTION)
     .version(version)
+    .showHelpAfterError('npx nestjs-redlock --help shows the commands, and --help after a command its options')
     .exitOverride()
     .configureOutput({
       writeOut: (text) => terminal.print(text.trimEnd()),

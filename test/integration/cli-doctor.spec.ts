@@ -362,7 +362,8 @@ describe('The masters of doctor', () => {
     expect(stderr).toContain('Give each master as --master <url>.');
   });
 
-  it('are explained by --help for each command', async () => {
+  it('are explained by --help for each command, as the error of a command that does not exist says', async () => {
+    expect((await cli(['nosuch'])).stderr).toMatch(/^error: unknown command 'nosuch'\n.*--help shows the commands/);
     const all = await cli(['--help']);
     expect(all.status).toBe(0);
     for (const name of ['doctor', 'inspect', 'list', 'release', 'trust']) {

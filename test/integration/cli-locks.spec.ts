@@ -123,6 +123,7 @@ describe('list', () => {
     expect(ended.stderr).toMatch(/was not asked: .*ECONNREFUSED/);
     expect(ended.stderr).toMatch(/was not asked: .*scan/);
     expect(ended.stderr).toMatch(/was not asked: it is a replica/);
+    expect(ended.stdout).toMatch(/^no lock was found/);
   });
 });
 
