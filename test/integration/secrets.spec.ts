@@ -231,7 +231,7 @@ describe('No secret is disclosed', () => {
     );
     await eventually(() => service.status().masters.every(({ state }) => state === 'quarantined'));
     const error = await failure(service.acquire('a'));
-    expect(error.message).toContain('does not vote for');
+    expect(error.message).toContain('does not vote');
     await lookAround(service);
   });
 });
