@@ -237,9 +237,9 @@ export class RedisMaster implements Master, GuardedServer {
     const { lastReport, fault, risk } = this.recognition;
     const { run = '', version } = lastReport ?? {};
     const nonce = this.data?.nonce ?? '';
-    // Without the permission for INFO, equal data on two addresses shows that they are one server, unless it names two.
+    // Without the permission for INFO, equal data on two addresses shows that they are one server.
     return {
-      run: run || this.data?.marker?.run || nonce || undefined,
+      run: run || nonce || undefined,
       data: nonce || run || undefined,
       generation: this.data?.marker?.generation,
       version,

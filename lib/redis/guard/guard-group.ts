@@ -96,7 +96,7 @@ export class GuardGroup {
   }
 
   get owesVeto(): boolean {
-    return this.identities.some(({ isUnvetoed }) => isUnvetoed);
+    return this.identities.some(({ isUnvetoed, server }) => isUnvetoed && server.isConnected);
   }
 
   // Returns a number that identifies the attempt as long as it counts.

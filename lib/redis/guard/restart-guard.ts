@@ -74,7 +74,9 @@ export class GuardRounds {
     const { isEngaged } = group;
     const isFirstSight = report.marker?.nonce !== identity.nonce;
     const others = group.identities.filter((other) => other !== identity);
-    const isTwin = others.some(({ marker }) => marker && idOf(marker) === idOf(report.marker));
+    const isTwin = others.some(
+      (other) => other.nonce === report.marker?.nonce && idOf(other.marker) === idOf(report.marker),
+    );
     if (report.marker && !isTwin) identity.noteGeneration(report.marker, others);
     const voted = identity.votes;
     // The data was replaced while this process held a lock: a veto makes the lock known to the others.

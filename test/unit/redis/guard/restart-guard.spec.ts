@@ -513,6 +513,36 @@ it.each([
   expect(servers.map(({ marker }) => marker?.isFirst)).toEqual([isNew, isNew, isNew]);
 });
 
+// Protocol 8.5
+describe('A holder', () => {
+  it('vetoes a marker once that looks young, of a master that votes for it', async () => {
+    for (const server of servers) server.mark();
+    const [, , c] = servers;
+    c.change({ at: c.time + 3_600_000, from: c.time + 3_610_000 });
+    const { links, guard } = await started();
+    await clock.advance(12_000);
+    expect(links.map(({ identity }) => identity!.votes)).toEqual([true, true, true]);
+    hold(guard);
+    await clock.advance(1_000);
+    const { readings } = links[2]!;
+    await clock.advance(10_000);
+    expect([c.marker!.isVetoed, links[2]!.readings - readings]).toEqual([true, 0]);
+  });
+
+  it('reads no masters again and again because a young one is dead', async () => {
+    const process = await startedOnKnown();
+    const [a] = servers;
+    process.connect(a.restart());
+    await clock.advance(1_000);
+    a.isDown = true;
+    hold(process.guard);
+    await clock.advance(5_000);
+    const { readings } = process.links[1]!;
+    await clock.advance(10_000);
+    expect(process.links[1]!.readings).toBe(readings);
+  });
+});
+
 describe('A master that refuses its marker', () => {
   let process: Process;
 

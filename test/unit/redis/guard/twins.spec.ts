@@ -93,6 +93,18 @@ describe('An address that leads to the server of another master', () => {
     expect(await process.guard.announceTtl(3 * TTL)).toBe(TTL);
   });
 
+  // Protocol 10.2
+  it('hides no loss of data: this process objects when that server is flushed and marked by another one', async () => {
+    const [a, b] = servers;
+    leadAToB();
+    await receive(1);
+    a.fields = b.fields = {};
+    b.quarantine(TTL, { generation: `new@${b.time}`, first: 'empty', guess: 1 });
+    for (const server of [a, b]) process.connect(server);
+    await receive(2);
+    expect(b.marker!.wasEmpty).toBe(false);
+  });
+
   describe('and is lost, or leads back', () => {
     beforeEach(async () => {
       leadAToB();
