@@ -11,7 +11,7 @@ const SALES = 3;
 /** The outcome of one run. */
 export interface Result {
   readonly fenced: boolean;
-  /** For how long the first instance was paused, in milliseconds. */
+  /** From the request of the paused sale, and so before its lock, until its instance goes on, in milliseconds. */
   readonly paused: number;
   /** HTTP status of the paused sale. */
   readonly status: number;
@@ -70,10 +70,10 @@ export async function run({ env }: Surroundings, fenced: boolean, log: (line: st
     await succeed(other, 'PUT', `/stock/${ITEM}`, { count: IN_STOCK });
     log(`  ${IN_STOCK} in stock`);
 
+    const since = performance.now();
     const sale = paused.request('POST', `/stock/${ITEM}/sales`);
     // If the instance never freezes, its answer shows why.
     await Promise.race([paused.frozen, sale]);
-    const since = performance.now();
     log('  one instance has read that, and is paused before it writes');
     for (let i = 0; i < SALES; i++) await succeed(other, 'POST', `/stock/${ITEM}/sales`);
     const duration = Math.round(performance.now() - since);
