@@ -52,6 +52,7 @@ export class ClusterBus {
     next[at.epoch(node)] = Math.max(next[at.epoch(node)]!, epoch);
     next[at.other(node)] = Math.max(next[at.other(node)]!, other);
     ownership.learn(next, node, claim);
+    if (this.parts.options.staysAway) next[at.since] = 0;
     emit(next, 'hear', node, from);
   }
 

@@ -129,6 +129,17 @@ const failover: Section = {
   ],
 };
 
+/** A partition goes away, is lost there, and comes back. */
+const there: ClusterOptions = {
+  ...{ ...oneTick, ttl: 3, wait: 4 },
+  maxEvents: 3,
+  sealHasClaim: true,
+  claimInViews: true,
+  namesOwnersFirst: true,
+  staysAway: 2,
+  events: ['move', 'stale restart'],
+};
+
 const moves: Section = {
   title: 'Cluster: slot moves',
   holds: [
@@ -155,6 +166,15 @@ const moves: Section = {
       maxEvents: 3,
       sealHasClaim: true,
       events: ['move', 'stale restart'],
+    }),
+    clusterHolds(
+      'views compare the claim, also that of the owner, and slots stay away for longer than H, T = 3',
+      there,
+    ),
+    clusterHolds('the same, moves, restarts and a flush, three of any, T = 1', {
+      ...there,
+      ...{ ttl: 1, wait: 2 },
+      events: ['move', ...restarts],
     }),
   ],
   breaks: [
@@ -192,6 +212,17 @@ const moves: Section = {
       slow: true,
       events: ['move', 'stale restart'],
       story: 'C has the lock of L and the seal of A; it loses the lock, and A knows its seal when that comes back',
+    }),
+    clusterBreaks('views compare the claim, but not that of the owner', {
+      ...there,
+      without: ['a view does not ask the owner'],
+      story:
+        'the slots are back at A, which C and D name under its old epoch, since they have not heard of the new one',
+    }),
+    clusterBreaks('views compare the claim, and slots come back within H', {
+      ...there,
+      staysAway: 0,
+      story: 'a limit: X views; the slots go to C, which loses the lock of L, and come back; A grants X',
     }),
     clusterBreaks('a primary that was replaced claims the slots again', {
       ...two,

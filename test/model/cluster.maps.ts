@@ -26,11 +26,17 @@ export class Maps {
   /** Whether a view that is sent now can show that the owner in the map was not replaced before. */
   canConfirm(state: Uint8Array, { claim, epoch }: ClusterMap): boolean {
     const nodes = this.ownership.electorate(state, claim);
+    if (this.asksOwner && this.ownership.claim(state, this.ownership.claimant(state, claim)) !== claim) return false;
     const agree = nodes.filter((node) => {
       if (this.ownership.countsEpochs && state[this.at.epoch(node)]! > epoch) return false;
       return !this.comparesClaims || this.agrees(state, node, claim);
     });
     return agree.length * 2 > nodes.length;
+  }
+
+  /** Protocol 12.7: the process itself knows before the others that it serves under another claim. */
+  private get asksOwner(): boolean {
+    return this.options.claimInViews === true && !this.weak.has('a view does not ask the owner');
   }
 
   private get comparesClaims(): boolean {

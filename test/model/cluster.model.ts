@@ -111,7 +111,7 @@ export class ClusterModel implements Model {
     const { at } = this;
     const round = state[at.round(c)]!;
     const server = state[at.sent(c)]! - 1;
-    if (round === 0 || !this.ownership.serves(state, server) || !this.seals.isKnown(state, server)) return;
+    if (round === 0 || !this.ownership.serves(state, server) || !this.seals.isKnown(state, server, c)) return;
     if (this.needsView && !this.isConfirmed(state, c)) return;
     if (state[at.marked(c)] === 1) return;
     const owner = state[at.owner(server)]!;
@@ -158,7 +158,7 @@ export class ClusterModel implements Model {
 
   private canVote(state: Uint8Array, c: number): boolean {
     const server = this.mapped(state, c);
-    if (!this.ownership.serves(state, server) || !this.seals.isKnown(state, server)) return false;
+    if (!this.ownership.serves(state, server) || !this.seals.isKnown(state, server, c)) return false;
     const isConfirmed = !this.needsView || this.maps.canConfirm(state, this.map(state, c));
     return isConfirmed && state[this.at.from(server)] === 0;
   }
@@ -174,7 +174,8 @@ export class ClusterModel implements Model {
     decrement(next, at.abortIn);
     for (const c of CLIENTS) this.age(next, c);
     this.miss(next);
-    if (prompt && next[at.since]! <= prompt.within) next[at.since]! += 1;
+    const bound = prompt ? prompt.within + 1 : (this.options.staysAway ?? 0);
+    if (next[at.since]! < bound) next[at.since]! += 1;
     emit(next, 'tick');
   }
 

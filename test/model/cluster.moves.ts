@@ -17,6 +17,7 @@ export class Moves {
 
   steps(state: Uint8Array, emit: EmitStep): void {
     this.migrate(state, emit);
+    if (this.parts.options.namesOwnersFirst) this.assign(state, emit);
     if (state[this.parts.at.events] === 0) return;
     this.moveOthers(state, emit);
     if (state[this.parts.at.last] === MAX_CLAIMS) return;
@@ -31,6 +32,7 @@ export class Moves {
     const owner = ownership.owner(state);
     const target = owner === C ? ownership.electorate(state, last)[0]! : C;
     if (state[at.target] !== 0 || target >= at.nodes) return;
+    if (last > 0 && state[at.since]! < (this.parts.options.staysAway ?? 0)) return;
     // A process that still believes that the partition is its own refuses to import it.
     if (ownership.claim(state, target) !== last) return;
     for (const event of MOVES) {
@@ -86,6 +88,24 @@ export class Moves {
     const next = copy(state);
     at.endMove(next);
     emit(next, 'abort', source);
+  }
+
+  /** The operator names the owner at a node that has not heard of its new claim, and takes it for an earlier one. */
+  private assign(state: Uint8Array, emit: EmitStep): void {
+    const { at, copy } = this.parts;
+    const { ownership } = this;
+    const owner = ownership.owner(state);
+    let claim = state[at.last]! - 1;
+    while (claim >= 0 && ownership.claimant(state, claim) !== owner) claim -= 1;
+    if (claim < 0) return;
+    for (const node of ownership.nodes) {
+      const known = ownership.claim(state, node);
+      if (node === owner || known <= claim || known === state[at.last]) continue;
+      const next = copy(state);
+      ownership.learn(next, node, state[at.last]!);
+      next[at.claim(node)] = claim;
+      emit(next, 'assign', node, owner);
+    }
   }
 
   private noteMigrate(next: Uint8Array, source: number): void {

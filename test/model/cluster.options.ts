@@ -47,6 +47,7 @@ export type ClusterWeakening =
   | 'a seal is written when the other primaries name the owner'
   /** Not a weakening but a question: a view compares the owner, and not its config epoch. */
   | 'a view compares the owner only'
+  | 'a view does not ask the owner'
   | 'a vote counts although the map has changed since'
   | 'a migration needs no wait'
   | 'identity is the nonce only'
@@ -89,6 +90,12 @@ export interface ClusterOptions {
   readonly abortAfter?: number;
   /** A seal counts only for the claim under which it was written. */
   readonly sealHasClaim?: boolean;
+  /** Clients compare the claim in the seal with their map, and that of the process with a view of its own. Scripts do not. */
+  readonly claimInViews?: boolean;
+  /** `CLUSTER SETSLOT NODE`: a node names the owner before it has heard of the config epoch, and so under an old one. */
+  readonly namesOwnersFirst?: boolean;
+  /** The slots of a move come back so many ticks after the last event and the last news of it at the earliest. */
+  readonly staysAway?: number;
   /** Voters hear of a promotion at once. The process that it replaces does not. */
   readonly voterMapsAreNew?: boolean;
   /** Seals are read and written in two steps, and the second one may come at any time. */

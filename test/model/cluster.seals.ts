@@ -20,13 +20,14 @@ export class Seals {
   }
 
   /** Whether the data is that which was acknowledged: run, replid and nonce of the seal. Protocol 12.5. */
-  isKnown(state: Uint8Array, server: number): boolean {
+  isKnown(state: Uint8Array, server: number, c: number): boolean {
     const { at } = this;
     if (this.hasOldCalls(state, server) && this.options.abortRule === 'calls in scripts') return false;
     const named = state[at.seal(server)]!;
     if (this.weak.has('no guard')) return true;
     if (named === 0 || this.weak.has('identity is the nonce only')) return named !== 0;
-    if (this.options.sealHasClaim && state[at.sealClaim(server)] !== state[at.claim(server)]) return false;
+    const claim = state[this.options.claimInViews ? at.map(c) : at.claim(server)];
+    if (this.options.sealHasClaim && state[at.sealClaim(server)] !== claim) return false;
     if (named === server + 1) return true;
     // A seal that names a running process of another shard came with a migration.
     const isMigrated = named <= at.nodes && (named - 1 === C) !== (server === C);
@@ -45,7 +46,7 @@ export class Seals {
     if (!this.ownership.serves(state, server) || !this.isAllowed(state, server, state[at.map(c)]!)) return false;
     // Neither key is present: ASK.
     if (state[at.seal(server)] === 0 && this.ownership.isMigratingFrom(state, server)) return false;
-    const isUnknown = !this.isKnown(state, server) || this.hasOldCalls(state, server);
+    const isUnknown = !this.isKnown(state, server, c) || this.hasOldCalls(state, server);
     if (this.options.lateSeals) {
       if (isUnknown && state[at.pending(c)] === 0) this.read(state, c, server, emit);
       return isUnknown;

@@ -34,6 +34,7 @@ export const STEPS = [
   'move of other slots',
   // The bus.
   'hear',
+  'assign',
   'cut',
   'pause',
   'connect',

@@ -79,6 +79,8 @@ export class ClusterWords {
         return `${node} takes other slots under a new epoch`;
       case 'hear':
         return `${node} hears from ${other}`;
+      case 'assign':
+        return `${node} names ${other} under the epoch that it knows`;
       case 'cut':
         return `${node} is cut off from the other primaries`;
       case 'pause':

@@ -223,7 +223,7 @@ export class ClusterMap {
     for (let partition = 0; partition < PARTITIONS; partition++) {
       const claim = this.claimIn(voters, partition, majority);
       if (!claim) continue;
-      confirmed.add(partition);
+      if (!this.asksMajority || isOwnClaim(voters, partition, claim)) confirmed.add(partition);
       const isKnown = isSameClaim(this.claims[partition], claim);
       // What a node knows only grows, so earlier rounds count as long as the claim is the same.
       const before = isKnown ? (this.others[partition] ?? 0) : 0;
@@ -246,6 +246,13 @@ export class ClusterMap {
     }
     return newest;
   }
+}
+
+// The process knows before the others under which epoch it serves: slots that went away and came back, which an operator
+// names at each node, have their old claim there until the new epoch is heard of.
+// Protocol 12.7
+function isOwnClaim(voters: readonly NodeView[], partition: number, claim: Claim): boolean {
+  return voters.some(({ self, claims }) => self === claim.owner && isSameClaim(claims[partition], claim));
 }
 
 // If only by way of others. Nodes without a primary that they know do not matter.

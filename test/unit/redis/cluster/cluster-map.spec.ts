@@ -70,11 +70,22 @@ describe('ClusterMap', () => {
 
   it('does not confirm an owner that half of the primaries do not know any more', () => {
     map.learn(all);
-    const { confirmed, changed } = map.learn([view('a', ALL), view('b', PROMOTED), view('c', PROMOTED)]);
+    const { confirmed, changed } = map.learn([view('x', PROMOTED), view('b', PROMOTED), view('c', PROMOTED)]);
     expect(changed).toEqual(map.partitionsOf('x'));
     expect(map.claimOf(0)).toEqual({ owner: 'x', epoch: 4 });
     expect(confirmed.has(0)).toBe(true);
     expect(map.learn([view('a', ALL), view('c', PROMOTED)]).confirmed.has(0)).toBe(false);
+  });
+
+  // Protocol 12.7
+  it('does not confirm a claim that the owner itself has not answered, or has replaced', () => {
+    const [a, b, c] = all as [NodeView, NodeView, NodeView];
+    expect(map.learn([b, c]).confirmed.has(0)).toBe(false);
+    expect(map.claimOf(0)).toEqual({ owner: 'a', epoch: 1 });
+    expect(map.learn([a, b]).confirmed.has(0)).toBe(true);
+    // Its slots went away and came back: it has a new epoch, of which the others have not heard.
+    const { confirmed } = map.learn([view('a', ['a:4', 'b:2', 'c:3']), b, c]);
+    expect([confirmed.has(0), confirmed.has(255)]).toEqual([false, true]);
   });
 
   it('prefers the newer of two claims that each have a majority, since both sit on one seat', () => {
