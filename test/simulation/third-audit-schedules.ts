@@ -7,6 +7,7 @@ const MASTERS = [A, B, C];
 /** The process that holds the lock, one that asks for the same lock, and others. */
 const [HOLDER, RIVAL, OTHER, LATER] = [0, 1, 2, 3];
 const SECONDS = 1_000;
+const DAYS = 86_400 * SECONDS;
 /** Time after which masters without a marker vote, in milliseconds. */
 const SETTLED = 3_400;
 
@@ -393,6 +394,17 @@ export const THIRD_AUDIT_SCHEDULES: readonly AuditSchedule[] = [
     schedule: besideOneSetBack(20_800),
   },
   {
+    name: 'keeps a state although the clock of the first master is set forward by the life of the state',
+    schedule: aheadByALife(29.5 * DAYS, away(RIVAL, C, 19_800, 1 * SECONDS)),
+  },
+  {
+    name: 'keeps a state whose entry a clock has ended on one master, and which another master never had',
+    schedule: aheadByALife(31 * DAYS, [
+      ...away(HOLDER, C, SETTLED, 1 * SECONDS),
+      ...away(RIVAL, B, 19_800, 1 * SECONDS),
+    ]),
+  },
+  {
     name: 'waits for each loss of data anew',
     schedule: schedule(3, waitsTwice(10 * SECONDS, 42 * SECONDS)),
   },
@@ -420,6 +432,25 @@ function besideOneSetBack(by: number): Schedule {
       restartedEmpty(B, 20_100),
     ],
     until: 45 * SECONDS,
+  });
+}
+
+/** The clock of A is set forward, so that the state has ended by it. A votes again when the state is read. */
+function aheadByALife(by: number, faults: readonly Fault[]): Schedule {
+  const state = (step: 'get' | 'set'): Partial<Operation> => {
+    return { extend: true, work: 1_500, state: { at: 0.1, steps: [step], pause: 0 } };
+  };
+  return schedule(1, {
+    options: { ttl: '10s', maxTtl: '10s' },
+    processes: [{}, {}],
+    operations: [
+      lock(HOLDER, SETTLED + 100, state('set')),
+      lock(RIVAL, SETTLED + 2 * SECONDS, SHORT),
+      lock(HOLDER, SETTLED + 2_700, SHORT),
+      ...[20 * SECONDS, 23 * SECONDS].map((at) => lock(RIVAL, at, state('get'))),
+    ],
+    faults: [{ kind: 'serverJump', at: SETTLED + 2_500, server: A, by }, ...faults],
+    until: 30 * SECONDS,
   });
 }
 

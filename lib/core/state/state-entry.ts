@@ -136,6 +136,10 @@ export interface StateReport {
   readonly time: number;
 }
 
+// So long before the masters delete a value, it counts as none, in milliseconds.
+// Protocol 10.9
+export const EXPIRES_EARLY = 86_400_000;
+
 // A generation begins when the data of a master is new or may have been lost.
 // Protocol 10.1
 export function generationFrom(name: string, began: number): string {

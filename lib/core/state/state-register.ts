@@ -1,5 +1,5 @@
 import { type MasterReport, QuorumUnavailableError, RedlockConfigError } from '../errors.js';
-import { type Ballot, compareVersions, type StateReport, type StoredValue } from './state-entry.js';
+import { type Ballot, compareVersions, EXPIRES_EARLY, type StateReport } from './state-entry.js';
 import { type Clock, elapsedSince, type Instant } from '../clock.js';
 import { showNames } from '../display.js';
 import { type Master, type MasterReply, type MasterRequest, TIMED_OUT } from '../master.interface.js';
@@ -38,17 +38,21 @@ function newestOf(reports: readonly StateReport[]): StateReport | undefined {
   }, undefined);
 }
 
-// A value that expires within a day counts as none: the masters delete it at slightly different times, and a value that
+// Within a day of its end, a value counts as none: the masters delete it at slightly different times, and a value that
 // only some of them still have would come back.
 // Protocol 10.9
-function valueOf(report: StateReport | undefined): StateValue {
-  const stored = report?.entry?.stored;
-  if (!report || !stored) return { json: '', life: DEFAULT_STATE_LIFE };
-  return { json: isExpired(stored, report.time) ? '' : stored.json, life: stored.life };
-}
-
-function isExpired({ at, life }: StoredValue, time: number): boolean {
-  return time - at > life - DAY;
+function valueOf(reports: readonly StateReport[]): StateValue {
+  const newest = newestOf(reports);
+  const stored = newest?.entry?.stored;
+  if (!stored) return { json: '', life: DEFAULT_STATE_LIFE };
+  // By the clocks of all that have it: one of them may be wrong.
+  const same = reports.filter((report) => isSame(report, newest));
+  const counted = same.filter(isCounted);
+  const isExpired = (counted.length > 0 ? counted : same).every(({ entry, time }) => {
+    const { at, life } = entry?.stored ?? stored;
+    return time - at > life - EXPIRES_EARLY;
+  });
+  return { json: isExpired ? '' : stored.json, life: stored.life };
 }
 
 // In bytes of UTF-8: every master stores and sends a state as a whole.
@@ -122,7 +126,7 @@ export function snapshotOf(resource: string, answers: readonly MasterReport[]): 
   }
   const newest = newestOf(reports);
   const settled = reports.filter((report) => isCounted(report) && isSame(report, newest)).length >= quorum;
-  return { value: valueFrom(valueOf(newest).json), settled };
+  return { value: valueFrom(valueOf(reports).json), settled };
 }
 
 function isSame(report: StateReport, newest: StateReport | undefined): boolean {
@@ -246,8 +250,7 @@ export class StateRegister {
       const { clocks } = this;
       const largest = largestPromise(answers);
       const counted = reports.filter(isCounted).length; // @mutant masters-that-lost-the-state-counted
-      if (counted >= this.quorum)
-        return { isCertain: true, value: valueOf(newestOf(reports)), answers, reports, clocks };
+      if (counted >= this.quorum) return { isCertain: true, value: valueOf(reports), answers, reports, clocks };
       const isRefused = largest >= this.ballot.number;
       const isLate = answers.some(({ answer }) => answer?.kind === 'timeout' && answer.sent);
       if ((isRefused || isLate) && attempt < MOST_OPENINGS) {
@@ -258,7 +261,7 @@ export class StateRegister {
       // The masters that did not answer may have lost nothing.
       const missing = this.options.masters.length - reports.length;
       if (counted + missing >= this.quorum) return { failed: 'unavailable', answers: explained };
-      return { isCertain: false, value: valueOf(newestOf(reports)), answers: explained, reports, clocks };
+      return { isCertain: false, value: valueOf(reports), answers: explained, reports, clocks };
     }
   }
 

@@ -1,7 +1,7 @@
 import type { Instant } from '../../core/clock.js';
 import type { ServerIdentity } from '../replies.js';
 import type { DataRecord } from './data-record.js';
-import { generationFrom } from '../../core/state/state-entry.js';
+import { EXPIRES_EARLY, generationFrom } from '../../core/state/state-entry.js';
 import { type GuardGroup, MAX_PATIENCE, type Reports, type TtlAnnouncements } from './guard-group.js';
 import { announcementOf, EMPTY, type Marker, type MarkerChange } from './marker.js';
 import { EARLY_AFTER } from './new-masters.js';
@@ -61,7 +61,11 @@ export class MarkerWriter {
     // Announcements that have ended by the clock that jumped may be gone already. No ttl in use is larger than `known`.
     const ttl = Math.max(marker.storedTtl, marker.knownTtl, this.ttls.usedTtl, this.group.context.settings.ttl);
     const from = report.time + this.group.quarantineOf(identity, ttl);
-    const isWritten = await this.change(identity, report, { ...this.signature(report, reason), vetoed: 1, from });
+    // States may have expired early, too.
+    const generation = generationFrom(this.group.context.random.token(), report.time);
+    const states = by < EXPIRES_EARLY ? {} : { generation, first: '' };
+    const change = { ...this.signature(report, reason), vetoed: 1, from, ...states } as const;
+    const isWritten = await this.change(identity, report, change);
     this.group.announceRefusal(identity);
     return isWritten;
   }
