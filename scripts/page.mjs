@@ -5,7 +5,11 @@ import { readFile, writeFile } from 'node:fs/promises';
  * parts.
  */
 export async function writePart(file, name, text) {
-  const page = await readFile(file, 'utf8');
+  await writeFile(file, await withPart(await readFile(file, 'utf8'), file, name, text));
+}
+
+/** The text of a page with this part replaced, formatted. */
+export async function withPart(page, file, name, text) {
   const [begin, end] = [`<!-- ${name}: begin -->`, `<!-- ${name}: end -->`];
   const from = page.indexOf(begin);
   const to = page.indexOf(end);
@@ -13,7 +17,7 @@ export async function writePart(file, name, text) {
   // Loaded late: on a fresh clone, the formatter is installed after this module is loaded.
   const { format, resolveConfig } = await import('prettier');
   const written = `${page.slice(0, from + begin.length)}\n\n${text.trim()}\n\n${page.slice(to)}`;
-  await writeFile(file, await format(written, { ...(await resolveConfig(file)), filepath: file }));
+  return format(written, { ...(await resolveConfig(file)), filepath: file });
 }
 
 /** A Markdown table. The formatter aligns it. */
