@@ -1,5 +1,5 @@
-// npm run bench -- <suite> [--quick] [--check] [--masters 1,3,5] [--only contender,...] [--json file] [--svg file]
-//                         [--markdown docs/performance.md] [--before folder]
+// npm run bench -- <suite> [--quick] [--check] [--masters 1,3,5] [--only contender,...] [--json file]
+//                         [--markdown test/benchmark/results.md] [--before folder]
 //
 // --before compares with the build of another checkout, which has to be built there.
 // Contenders alternate round by round in one run on one machine. Compare ratios, not figures of different runs.
@@ -17,7 +17,6 @@ const { values: options, positionals } = optionsOf({
     quick: { type: 'boolean', default: false },
     check: { type: 'boolean', default: false },
     json: { type: 'string' },
-    svg: { type: 'string' },
     markdown: { type: 'string' },
     before: { type: 'string' },
     masters: { type: 'string' },
@@ -34,10 +33,6 @@ if (unknown.length > 0) {
 }
 
 const names = positionals.length > 0 ? positionals : known;
-if (options.svg && !names.includes('cost')) {
-  console.error('What is plotted is what the suite cost finds: name it, too');
-  process.exit(2);
-}
 
 // Before any suite is loaded. Workers inherit it.
 if (options.before) process.env.BENCH_BEFORE = resolve(options.before);
@@ -69,12 +64,9 @@ for (const name of names) {
   broken += checks.filter(({ kept }) => !kept).length;
 }
 if (options.json) await writeFile(options.json, `${JSON.stringify(results, undefined, 2)}\n`);
-if (options.svg && results.cost.figures) {
-  const { plotOf } = await import('./cost/plot.mjs');
-  await writeFile(options.svg, plotOf(results.cost.figures.at(-1)));
-}
+
 function pageOf(name, tables) {
-  const command = `npm run bench -- ${name}${options.quick ? ' --quick' : ''} --markdown docs/performance.md`;
+  const command = `npm run bench -- ${name}${options.quick ? ' --quick' : ''} --markdown test/benchmark/results.md`;
   // A comparison with another build is for contributors.
   const published = tables.split('\n').filter((line) => !/^\|([^|]*\|)? before +\||of before /.test(line));
   return `Written by \`${command}\`, ${machine}.\n\n${published.join('\n')}`;
