@@ -52,6 +52,8 @@ export const GROUPS = [
       ['contributing.md', 'CONTRIBUTING.md', 'Contributing'],
       ['simulation.md', 'test/simulation/README.md', 'Simulation'],
       ['model.md', 'test/model/README.md', 'Model'],
+      ['benchmark.md', 'test/benchmark/README.md', 'Benchmark'],
+      ['benchmark-results.md', 'test/benchmark/results.md', 'Results of the benchmark'],
       ['security.md', 'SECURITY.md', 'Security'],
       ['releasing.md', 'RELEASING.md', 'Releasing'],
       ['changelog.md', 'CHANGELOG.md', 'Changelog'],
