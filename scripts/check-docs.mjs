@@ -1,6 +1,6 @@
 // Checks that readers can type in what the Markdown files show: TypeScript compiles, shell and JSON parse, quotations
-// match their files, links lead somewhere, the commands and files that the text names exist, and the rules of the protocol
-// and their citations fit.
+// match their files, links lead somewhere, the commands and files that the text names exist, tables are not too wide, and the
+// rules of the protocol and their citations fit.
 //
 // node scripts/check-docs.mjs [file.md ...]: checks those files; by default, all files of the repository
 import { resolve } from 'node:path';
@@ -9,6 +9,7 @@ import { checkLinks } from './docs/links.mjs';
 import { markdownFiles, readMarkdown } from './docs/markdown.mjs';
 import { protocolFiles, protocolProblems } from './docs/protocol.mjs';
 import { checkQuotation } from './docs/quotations.mjs';
+import { checkTables } from './docs/tables.mjs';
 import { checkTypeScript } from './docs/typescript.mjs';
 import { root } from './run.mjs';
 
@@ -39,7 +40,7 @@ process.exitCode = problems.length > 0 ? 1 : 0;
 
 async function checkText(file) {
   const open = file.unclosed && { file: file.name, line: file.unclosed.line - 1, message: 'the block has no end' };
-  return [...(open ? [open] : []), ...checkCommandsInProse(file), ...(await checkLinks(file))];
+  return [...(open ? [open] : []), ...checkCommandsInProse(file), ...checkTables(file), ...(await checkLinks(file))];
 }
 
 async function checkBlock({ file, block }) {
