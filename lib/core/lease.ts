@@ -214,7 +214,9 @@ export class Lease extends ListMember<Lease> {
   fencingToken(): Promise<number> {
     const { clock, random } = this.context;
     this.fencing ??= new FencingToken({
-      ...{ leasedKeys: this.keys, clock, random },
+      leasedKeys: this.keys,
+      clock,
+      random,
       longestPause: () => this.ttl * RETRY_AFTER,
       assertHeld: () => this.assertHeld(),
     });
@@ -225,7 +227,7 @@ export class Lease extends ListMember<Lease> {
     const { clock, random, masters } = this.context;
     const { stateAccess } = this.keys;
     if (!this.lockState) {
-      const register = stateAccess && new StateRegister({ ...stateAccess, clock, id: random.token() });
+      const register = stateAccess && new StateRegister({ clock, id: random.token(), ...stateAccess });
       const masterTimeout = stateAccess?.masterTimeout ?? 0;
       this.lockState = new LockState({ holder: this, clock, masters, register, masterTimeout });
     }
@@ -325,7 +327,7 @@ export class Lease extends ListMember<Lease> {
     if (!entry || this.round || call.minHold > 0 || call.isShared) return undefined;
     const { began, sections } = this.tenure ?? { began: this.acquiredAt, sections: 1 };
     const lock = { leasedKeys, ttl, began, sections };
-    if (!mayPassOn(lock, now) || !entry.passOn({ ...lock, sections: sections + 1 })) return undefined;
+    if (!mayPassOn(lock, now) || !entry.passOn({ leasedKeys, ttl, began, sections: sections + 1 })) return undefined;
     this.end = PASSED_ON;
     this.close();
     return PASSED_ON;

@@ -138,7 +138,14 @@ export class Redlock {
     });
     const { wallClock } = this;
     this.leases = {
-      ...{ settings, clock, random, observer, witness, wallClock, quorum: this.quorum, masters: masters.length },
+      settings,
+      clock,
+      random,
+      observer,
+      witness,
+      wallClock,
+      quorum: this.quorum,
+      masters: masters.length,
       ended: (lease) => this.letGo(lease),
     };
   }
@@ -184,7 +191,8 @@ export class Redlock {
 
   ownHeld(limit: number): OwnLocks {
     return firstLocks(this.held.members, limit, ({ resources, acquiredAt, isShared, slot }) => ({
-      ...{ resources, since: acquiredAt.wall },
+      resources,
+      since: acquiredAt.wall,
       ...(isShared && { mode: 'shared' }),
       ...(slot !== undefined && { slot }),
     }));
@@ -192,7 +200,8 @@ export class Redlock {
 
   ownWaiting(limit: number): OwnLocks {
     return firstLocks(this.waiting.members, limit, ({ resources, waiter, call }) => ({
-      ...{ resources, since: waiter.since.wall },
+      resources,
+      since: waiter.since.wall,
       ...(call.isShared && { mode: 'shared' }),
       ...(call.permits !== undefined && { permits: call.permits }),
     }));

@@ -100,7 +100,8 @@ export function longestOf(server: OperationContext, keys: readonly string[], isH
 export function heldFor(remaining: number | undefined, { owner = '', shared }: KeyContent = {}): HeldReply {
   const holder = holderFrom(owner);
   return {
-    ...{ kind: 'held', remaining },
+    kind: 'held',
+    remaining,
     ...(holder && { holder }),
     ...(owner === REVOKED && { revoked: true }),
     ...(shared && { sharedBy: shared.holders }),

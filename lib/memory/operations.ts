@@ -70,7 +70,7 @@ export function share(server: OperationContext, request: SharedAcquisition): Gra
     const times = [first, ...others].map(({ remaining }) => remaining);
     if (place) {
       const isHeld = refusals.map((refusal) => refusal !== undefined);
-      queueUp(server, keys, isHeld, { ...place, waited: sharing.waited });
+      queueUp(server, keys, isHeld, { waited: sharing.waited, ...place });
       // The older request may sleep: its reservation has ended, and no release follows.
       keys.forEach((key, index) => {
         if (isHeld[index] && !server.data.exists(key)) wake(server, key, place.queues[index] as string);
@@ -203,7 +203,7 @@ export function pick(
     const hasWaiters = place !== undefined && leaveQueues(server, place);
     return { kind: 'granted', picked, ...(hasWaiters && { hasWaiters }) };
   }
-  if (queue && place) queueUp(server, keys.slice(0, 1), [true], { ...place, waited: queue.waited });
+  if (queue && place) queueUp(server, keys.slice(0, 1), [true], { waited: queue.waited, ...place });
   return soonestOf(server, keys);
 }
 
@@ -282,11 +282,11 @@ function readEntry({ data }: StateContext, name: string): StateEntry | 'foreign'
 }
 
 function reportOf({ generation, isFirst, now }: StateContext, entry: StateEntry | undefined): GrantedReply {
-  return { ...GRANTED, state: { entry, generation, isFirst, time: Math.floor(now()) } };
+  return { kind: 'granted', state: { entry, generation, isFirst, time: Math.floor(now()) } };
 }
 
 function outbid({ promised }: StateEntry): HeldReply {
-  return { ...NOT_THE_HOLDER, promised };
+  return { kind: 'held', remaining: undefined, promised };
 }
 
 // In milliseconds, as in the scripts.
@@ -306,8 +306,8 @@ export type KeyOperation =
 export function carryOut(server: OperationContext, request: KeyOperation): GrantedReply | HeldReply {
   switch (request.op) {
     case 'acquire': {
-      const { sharing } = request;
-      return sharing ? share(server, { ...request, sharing }) : acquire(server, request);
+      const { keys, token, ttl, queue, sharing } = request;
+      return sharing ? share(server, { keys, token, ttl, queue, sharing }) : acquire(server, request);
     }
     case 'pick':
       return pick(server, request);
@@ -334,11 +334,11 @@ export function acquire(server: OperationContext, { keys, token, ttl, queue }: A
   const isHeld = keys.map((key) => isHeldBeside(server, key, [token, reserved])); // @mutant exclusive-beside-shared-holders-in-memory
   if (isHeld.includes(true)) {
     const held = longestOf(server, keys, isHeld);
-    if (queue) queueUp(server, keys, isHeld, { ...queue, isShared: false });
+    if (queue) queueUp(server, keys, isHeld, { isShared: false, ...queue });
     return held;
   }
   for (const key of keys) server.data.set(key, token, ttl);
-  return granted(queue !== undefined && leaveQueues(server, { ...queue, isShared: false }));
+  return granted(queue !== undefined && leaveQueues(server, { isShared: false, ...queue }));
 }
 
 // Protocol 6.2
@@ -370,7 +370,7 @@ export function draw(
   const step = isFirst ? 1 : 0;
   const drawn = Math.max(atLeast, ...fields.map((field) => Number(data.hget(counters, field) ?? 0) + step));
   for (const field of fields) data.hset(counters, field, String(drawn));
-  return { ...GRANTED, fence: drawn };
+  return { kind: 'granted', fence: drawn };
 }
 
 // Protocol 7.1 and 7.4

@@ -125,12 +125,17 @@ export class RedisMaster implements Master, GuardedServer {
     this.guard = context.guard;
     this.data = context.guard?.add(this);
     this.permissions = new MissingPermissions({
-      ...{ keyPrefix: context.settings.keyPrefix, marker: this.guard?.markerName },
+      keyPrefix: context.settings.keyPrefix,
+      marker: this.guard?.markerName,
       run: (trials) => this.evaluate(PERMISSIONS, [], [JSON.stringify(trials)]),
       refusalOf: (error) => (isReply(error) ? refusalFrom(error, this.connection.secrets) : undefined),
     });
     this.recognition = new Recognition({
-      ...{ name, clock: context.clock, observer: context.observer, guard: this.guard, data: this.data },
+      name,
+      clock: context.clock,
+      observer: context.observer,
+      guard: this.guard,
+      data: this.data,
       report: async () => {
         const marker = this.guard ? [this.guard.markerName] : [];
         try {

@@ -134,11 +134,12 @@ function replyFrom(values: unknown): MasterReply {
   if (status === UNMARKED) return OTHER_DATA;
   if (status === FOREIGN_ENTRY) return FOREIGN;
   if (status === NOT_THE_HOLDER) return HELD;
-  if (status === OUTBID) return { ...HELD, promised: { number: Number(rest[0]), id: rest[1] ?? '' } };
+  if (status === OUTBID)
+    return { kind: 'held', remaining: undefined, promised: { number: Number(rest[0]), id: rest[1] ?? '' } };
   if (status !== FREE || rest.length === 0) return status === FREE ? GRANTED : UNEXPECTED;
   const [time = '', generation = '', first = '', entry = ''] = rest;
   const state = { entry: entryFrom(entry), generation, isFirst: first === '1', time: Number(time) };
-  return { ...GRANTED, state };
+  return { kind: 'granted', state };
 }
 
 const UNEXPECTED: MasterReply = Object.freeze({ kind: 'refused', code: 'ERR', reason: 'unexpected reply' });

@@ -311,8 +311,8 @@ export class Acquisition {
     if (!this.places) {
       const { names, permits, call, context } = this;
       const { masters, listener, notified } = context;
-      const options = { masters, names, listener, notified, isShared: call.isShared };
-      this.places = new RemoteWait({ ...options, hasOneQueue: permits !== undefined });
+      const hasOneQueue = permits !== undefined;
+      this.places = new RemoteWait({ masters, names, listener, notified, isShared: call.isShared, hasOneQueue });
     }
     return this.places;
   }

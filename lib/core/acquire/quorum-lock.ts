@@ -432,7 +432,11 @@ export class QuorumLock implements LeasedKeys {
     const { token, names } = this;
     const { masters, clock, settings } = this.context;
     this.fencing ??= new TokenDraw({
-      ...{ masters, clock, token, keys: names.keys, masterTimeout: settings.masterTimeout },
+      masters,
+      clock,
+      token,
+      keys: names.keys,
+      masterTimeout: settings.masterTimeout,
       remaining: () => this.remaining,
     });
     return this.fencing.run(atLeast);

@@ -76,8 +76,12 @@ export function summarize(instance: string, masters: readonly MasterStatus[]): R
 function statusOfMaster(watched: CircuitBreakerMaster): MasterStatus {
   const { version, fault, risk, quarantine } = watched.identity();
   const shards = watched.shards();
-  const seen = { ...(version !== undefined && { version }), ...(risk !== undefined && { risk }) };
-  const known = { master: watched.name, ...seen, ...(shards && { shards }) };
+  const known = {
+    master: watched.name,
+    ...(version !== undefined && { version }),
+    ...(risk !== undefined && { risk }),
+    ...(shards && { shards }),
+  };
   const problem = watched.problem();
   if (fault !== undefined) return { ...known, state: 'refused', reason: fault };
   if (problem) return { ...known, state: problem.isPermanent ? 'refused' : 'down', reason: problem.reason };

@@ -268,10 +268,14 @@ export class StateRegister {
   // Under the ballot of this holder. `undefined` when a quorum has stored the value.
   // Protocol 10.7
   async write({ json, life }: StateValue, timeout: number): Promise<StateFailure | undefined> {
-    const version = { ...this.ballot, sequence: ++this.sequence };
+    const { number, id } = this.ballot;
+    const version = { number, id, sequence: ++this.sequence };
     const { key, entry, token, masters, clock } = this.options;
     const answers = await stateRound({
-      ...{ masters, clock, timeout, countsLate: true },
+      masters,
+      clock,
+      timeout,
+      countsLate: true,
       requestTo: (master) => {
         const generation = this.generations.get(master);
         if (generation === undefined) return QUARANTINED;
@@ -287,7 +291,7 @@ export class StateRegister {
   private openOnce(awaitsAll: boolean): Promise<readonly MasterReport[]> {
     const { masters, clock, key, entry, token, masterTimeout } = this.options;
     const number = Math.max(microsecondsOf(clock, 'the state of a lock'), this.ballot.number);
-    this.ballot = { ...this.ballot, number };
+    this.ballot = { number, id: this.ballot.id };
     // Before the requests: an answer of data that is lost meanwhile must not count for the data that replaces it.
     // Protocol 10.4
     this.generations = new Map(
@@ -296,7 +300,10 @@ export class StateRegister {
     const { ballot, generations } = this;
     this.clocks = [];
     return stateRound({
-      ...{ masters, clock, timeout: masterTimeout, countsLate: false },
+      masters,
+      clock,
+      timeout: masterTimeout,
+      countsLate: false,
       requestTo: (master) => {
         const generation = generations.get(master);
         if (generation === undefined) return QUARANTINED;

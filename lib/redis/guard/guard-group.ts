@@ -246,7 +246,7 @@ export class TtlAnnouncements {
 
   // An announcement may not have arrived, for example over a connection that was replaced: repeats it soon.
   repeat(): void {
-    this.announced = { ...this.announced, at: undefined };
+    this.announced = { ttl: this.announced.ttl, at: undefined };
   }
 
   private announceAgain(ttl: number): void {
