@@ -50,10 +50,12 @@ export class Actor {
     const maxHold = Math.max(ttl, 60_000);
     if (abortAfter !== undefined) this.abort = new AbortController();
     const signal = this.abort && { signal: this.abort.signal };
-    const kind = { ...(mode ? { mode } : { minHold }), ...(permits !== undefined && { permits }) };
-    const call = resolveCall(node.settings, { ttl, wait, extend, maxHold, ...kind, ...signal });
+    const kind = mode ? { mode } : { minHold };
+    const places = permits !== undefined && { permits };
+    const call = resolveCall(node.settings, { ttl, wait, extend, maxHold, ...kind, ...places, ...signal });
     this.asked = {
-      ...{ at: this.world.scheduler.now, stopped: process.stopped },
+      at: this.world.scheduler.now,
+      stopped: process.stopped,
       read: process.read(),
     };
     this.isWaiting = true;
@@ -124,7 +126,8 @@ export class Actor {
   private useState(lock: Lock, plan: StatePlan): void {
     const { name, node, world, operation } = this;
     new StateUser({
-      ...{ name, node, world, lock, plan, resource: operation.resources[0] as string },
+      name,
+      ...{ node, world, lock, plan, resource: operation.resources[0] as string },
       track: (promise) => this.track(promise),
       guard: (action) => this.guard(action),
       expect: (error, kinds) => this.expect(error, kinds),

@@ -136,10 +136,10 @@ export function generate(seed: number, profile: Profile = EVERYTHING): Schedule 
   const isKnown = !isFresh && new Chance(seed, 2).happens(profile.known);
   const settled = isKnown ? CONNECTED : SETTLED;
   const first = isFresh ? FRESH : settled;
-  const processes: ProcessPlan[] = Array.from({ length: count }, () => ({
-    ...clock(),
-    startsAt: chance.happens(0.85) ? 0 : chance.whole(0, first + BUSY_FOR),
-  }));
+  const processes: ProcessPlan[] = Array.from({ length: count }, () => {
+    const { rate, offset } = clock();
+    return { rate, offset, startsAt: chance.happens(0.85) ? 0 : chance.whole(0, first + BUSY_FOR) };
+  });
   const deployment = chance.happens(profile.rolling)
     ? deploy(chance, { processes, first, settled, masters, maxTtl })
     : [];
@@ -160,7 +160,8 @@ export function generate(seed: number, profile: Profile = EVERYTHING): Schedule 
     ...(isDurable && { durable: true }),
     ...(isSynced && { synced: true }),
     servers: Array.from({ length: masters }, () => ({
-      ...{ ...clock(), uptime: isFresh ? JUST_STARTED : STARTED_LONG_AGO },
+      uptime: isFresh ? JUST_STARTED : STARTED_LONG_AGO,
+      ...clock(),
       ...(isKnown && { isKnown }),
     })),
     processes,
@@ -193,7 +194,7 @@ function statesFor(chance: Chance, { states }: Profile, operations: readonly Ope
   return operations.map((operation) => {
     if (operation.resources.length > 1 || chance.happens(0.1)) return operation;
     const state = { at: chance.pick([0, 0, 0.5, 0.9]), steps: chance.pick(STEPS), pause: chance.pick([0, 0, 20, 300]) };
-    return { ...operation, state };
+    return { state, ...operation };
   });
 }
 
@@ -238,7 +239,7 @@ function blockingFor(chance: Chance, { blocking }: Profile, operations: readonly
 
 /** In an application, several asynchronous functions may lie between the work and the library. */
 function functionsFor(chance: Chance, operations: readonly Operation[]): readonly Operation[] {
-  return operations.map((operation) => ({ ...operation, functions: chance.pick([0, 0, 1, 4, 12]) }));
+  return operations.map((operation) => ({ functions: chance.pick([0, 0, 1, 4, 12]), ...operation }));
 }
 
 interface Deployment {

@@ -75,7 +75,7 @@ export class SimNode {
     const surroundings = { clock: process, random, observer: this.observerFor(hears) };
     const clockLags = (milliseconds: number): void => this.redlock.noteStandstill(milliseconds);
     this.guard = settings.restartGuard
-      ? new RestartGuard({ ...surroundings, settings, clockLags, instance: process.name })
+      ? new RestartGuard({ settings, clockLags, instance: process.name, ...surroundings })
       : undefined;
     const encoder = new RequestEncoder();
     this.addresses = order.map((number) => endpoints[number] as Endpoint);
@@ -83,10 +83,10 @@ export class SimNode {
       const link = this.links[endpoint.index] as Link;
       const client = new SimClient({ process, endpoint, link, scheduler }, (copy) => this.clients.push(copy));
       this.clients.push(client);
-      const context = { ...surroundings, settings, encoder, guard: this.guard };
+      const context = { settings, encoder, guard: this.guard, ...surroundings };
       this.masters.set(endpoint, new RedisMaster(endpoint.name, client, context, settings.durable));
     }
-    this.redlock = new Redlock([...this.masters.values()], settings, { ...surroundings, witness: this.guard });
+    this.redlock = new Redlock([...this.masters.values()], settings, { witness: this.guard, ...surroundings });
     const leases: LeaseContext = this.redlock['leases'];
     const { ended } = leases;
     const noteEnd = (lease: Lease): void => {

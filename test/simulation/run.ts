@@ -171,7 +171,8 @@ class Course {
       const isHealthy = world.assumptions.isHealthy(node);
       const wait = Math.ceil((isHealthy ? this.healthyDeadline(end) : this.deadline(end)) - end);
       const operation: Operation = {
-        ...{ at: end + 5 * (index + 1), process: index, resources: index === 0 ? ['a', 'b'] : ['a'], wait },
+        at: end + 5 * (index + 1),
+        ...{ process: index, resources: index === 0 ? ['a', 'b'] : ['a'], wait },
         ...{ ttl: world.settings.ttl, extend: false, minHold: 0, work: 1 },
         ...{ tokenAt: 0, newTtl: undefined, abortAfter: undefined },
         ...(index > 0 && usesStates && { work: 100, state: { at: 0, steps: ['get'], pause: 0 } }),

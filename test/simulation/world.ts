@@ -68,7 +68,7 @@ export class World {
     this.settings = resolveSettings(options, servers.length);
     this.endpoints = servers.map(({ rate, offset, uptime, isKnown = false }, index) => {
       const clock = new MachineClock(scheduler, rate, offset);
-      const server = new SimServer(runId(index, 0), { ...this.serverPlan(clock), uptime });
+      const server = new SimServer(runId(index, 0), { uptime, ...this.serverPlan(clock) });
       if (isKnown) server.mark(new Keyspace(this.settings.keyPrefix).marker, this.settings.ttl);
       return new Endpoint(`master${index}`, index, clock, scheduler, new Chance(seed, 100 + index), server);
     });
@@ -78,7 +78,8 @@ export class World {
       const process = new SimProcess(`process${index}`, scheduler, clock, new Chance(seed, 200 + index));
       const settings = maxTtl === undefined ? this.settings : resolveSettings({ ...options, maxTtl }, servers.length);
       return new SimNode({
-        ...{ process, index, settings, scheduler, order, latency, hears },
+        process,
+        ...{ index, settings, scheduler, order, latency, hears },
         ...{ endpoints: this.endpoints, chance: new Chance(seed, 300 + index) },
       });
     });

@@ -102,7 +102,8 @@ export class Beliefs {
     }
     const claims = slot === undefined ? resources : resources.map((resource) => `permit ${slot} of ${resource}`);
     const belief: Belief = {
-      ...{ holder, node, lease, quorumLocks, claims, isShared: mode === 'shared', since, shown: since },
+      holder,
+      ...{ node, lease, quorumLocks, claims, isShared: mode === 'shared', since, shown: since },
       ...{ validity: validityOf(quorumLocks), ...this.grantOf(node, lease, quorumLocks) },
       ...{ overdueSince: undefined, endedAt: undefined, overtakenBy: undefined, isInDoubt: false },
     };

@@ -87,7 +87,8 @@ export class States {
 
   holder(name: string, resource: string): HolderOfState {
     const holder = {
-      ...{ name, resource, began: Infinity, opened: Infinity, read: undefined, hasSet: false },
+      name,
+      ...{ resource, began: Infinity, opened: Infinity, read: undefined, hasSet: false },
       holdsStill: () => true,
     };
     this.historyOf(resource).holders.push(holder);
@@ -262,7 +263,7 @@ export class States {
 
   private historyOf(resource: string): History {
     const history = this.histories.get(resource) ?? {
-      ...{ values: new Map<number, Known>([[NO_VALUE, { value: NO_VALUE, ended: -Infinity, began: -Infinity }]]) },
+      values: new Map<number, Known>([[NO_VALUE, { value: NO_VALUE, ended: -Infinity, began: -Infinity }]]),
       ...{ holders: [], writers: new Map(), acknowledged: new Set<number>(), lost: new Map(), isGone: false },
       ...{ firstLoss: Infinity },
     };

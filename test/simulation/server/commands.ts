@@ -184,7 +184,7 @@ function answer(batch: Batch, [op, keys, ...rest]: Parts): unknown {
       return statusOf(operations.carryOut(context, requestFor(op, keys, rest)));
     case 'unshare': {
       const [token, queues] = rest as [string, readonly string[]];
-      return statusOf(operations.carryOut(context, { ...RELEASE, keys, queues, token, isShared: true }));
+      return statusOf(operations.carryOut(context, { keys, queues, token, isShared: true, ...RELEASE }));
     }
     case 'want': {
       const [waiter, waited] = rest as [string, number?];

@@ -212,7 +212,8 @@ export class SimServer implements Executor {
   mark(name: string, ttl: number): void {
     const at = this.wall - LONG_AGO;
     const marker: Record<MarkerField, string | number> = {
-      ...{ run: this.run, replid: this.replid, nonce: `known ${this.run}`, from: at, vetoed: 0, guess: 0, ttls: '' },
+      run: this.run,
+      ...{ replid: this.replid, nonce: `known ${this.run}`, from: at, vetoed: 0, guess: 0, ttls: '' },
       ...{
         known: ttl,
         durable: this.syncsAlways ? 1 : 0,

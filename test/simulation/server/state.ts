@@ -16,8 +16,8 @@ export function answerState(server: Surface, argv: readonly string[]): unknown[]
   if (marker !== '' && !isExpected && !server.faults.has('generation-is-ignored')) return [UNMARKED];
   const ballot = { number: Number(number), id };
   const holder = { keys: [key], entry, token, life: Number(life) };
-  if (op === 'open-state') return valuesOf(openState(context, { ...holder, ballot }));
-  return valuesOf(writeState(context, { ...holder, json, version: { ...ballot, sequence: Number(sequence) } }));
+  if (op === 'open-state') return valuesOf(openState(context, { ballot, ...holder }));
+  return valuesOf(writeState(context, { json, version: { sequence: Number(sequence), ...ballot }, ...holder }));
 }
 
 function contextOf({ data, time }: Surface, marker: string): StateContext {
