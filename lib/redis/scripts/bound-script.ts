@@ -16,6 +16,10 @@ const BODY = `${[PARAMETERS, FAST_PATH, DEFINE_OPERATIONS, ANSWER_ALL].join('\n'
 // Of the common beginning of all scripts: every handshake needs a digest, and most of the script is always the same.
 const BEGINNING = createHash('sha1').update(BODY);
 
+// By run id. Every new connection and every doubt asks for the script again, mostly for the same few servers.
+const bound = new Map<string, Script>();
+const MOST_KEPT = 100;
+
 // The run id (empty if unknown) is part of the digest: another server behind the same address does not know the script,
 // not even over a connection that has survived in a proxy.
 // ARGV: see PARAMETERS; the history is empty where it is not to be compared. The answers are followed by the reply to
@@ -24,5 +28,11 @@ const BEGINNING = createHash('sha1').update(BODY);
 // nodes of a cluster need KEYS, and those are refused.
 // Protocol 8.1
 export function boundScript(run: string): Script {
-  return { text: BODY + run, sha1: BEGINNING.copy().update(run).digest('hex') };
+  let script = bound.get(run);
+  if (script === undefined) {
+    script = { text: BODY + run, sha1: BEGINNING.copy().update(run).digest('hex') };
+    if (bound.size === MOST_KEPT) bound.clear();
+    bound.set(run, script);
+  }
+  return script;
 }
