@@ -25,10 +25,25 @@ interface Standstill {
   readonly begins: () => void;
 }
 
-interface PendingTimer {
-  readonly due: number;
-  readonly callback: () => void;
+class PendingTimer implements Timer {
   planned: Planned | undefined;
+
+  constructor(
+    private readonly timers: Set<PendingTimer>,
+    readonly due: number,
+    readonly callback: () => void,
+  ) {
+    timers.add(this);
+  }
+
+  cancel(): void {
+    this.timers.delete(this);
+    this.planned?.cancel();
+  }
+
+  unref(): this {
+    return this;
+  }
 }
 
 /**
@@ -118,16 +133,8 @@ export class SimProcess implements Clock {
   schedule(delay: number, callback: () => void): Timer {
     // Like Node: whole milliseconds, counted from a loop time that is also a whole number.
     const due = Math.floor(this.read().monotonic) + Math.max(1, Math.trunc(delay));
-    const pending: PendingTimer = { due, callback, planned: undefined };
-    this.timers.add(pending);
-    if (this.isRunning) this.plan(pending);
-    const timer: Timer = {
-      cancel: () => {
-        this.timers.delete(pending);
-        pending.planned?.cancel();
-      },
-      unref: () => timer,
-    };
+    const timer = new PendingTimer(this.timers, due, callback);
+    if (this.isRunning) this.plan(timer);
     return timer;
   }
 

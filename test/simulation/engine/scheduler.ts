@@ -1,12 +1,18 @@
-interface Event {
-  readonly at: number;
-  readonly order: number;
-  action: (() => void) | undefined;
-}
-
 /** A planned event, which can be cancelled. */
 export interface Planned {
   cancel(): void;
+}
+
+class Event implements Planned {
+  constructor(
+    readonly at: number,
+    readonly order: number,
+    public action: (() => void) | undefined,
+  ) {}
+
+  cancel(): void {
+    this.action = undefined;
+  }
 }
 
 /**
@@ -24,9 +30,9 @@ export class Scheduler {
   private orders = 0;
 
   at(moment: number, action: () => void): Planned {
-    const event: Event = { at: Math.max(moment, this.now), order: this.orders++, action };
+    const event = new Event(Math.max(moment, this.now), this.orders++, action);
     this.push(event);
-    return { cancel: () => (event.action = undefined) };
+    return event;
   }
 
   after(delay: number, action: () => void): Planned {
