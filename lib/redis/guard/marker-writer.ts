@@ -40,8 +40,7 @@ export class MarkerWriter {
     const from = report.time + length;
     const isFirstKnown = !report.marker && identity.nonce === '';
     const isWritten = await this.change(identity, report, {
-      run: report.run,
-      replid: report.replid,
+      ...{ run: report.run, replid: report.replid },
       ...{ ttls: isGuess ? '' : announcementOf(ttl, from), known: ttlKnownToOthers(identity, reports, ttl) },
       ...{ guess: isGuess ? 1 : 0, from },
       ...this.signature(report, identity.reason),

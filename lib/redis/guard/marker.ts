@@ -80,21 +80,11 @@ export function markerFrom(values: readonly string[], time: number): Marker | un
   if (nonce === '') return undefined;
   return {
     run,
-    replid,
-    nonce,
-    from: Number(from),
-    wait: Math.max(0, Number(from) - Number(at)),
-    isVetoed: vetoed === '1',
-    isGuess: guess === '1',
-    knownTtl: Number(known),
-    maxTtl: largestOf(ttls, time),
-    storedTtl: largestOf(ttls, -Infinity),
-    writtenBy: by,
-    writtenAt: Number(at),
-    reason: why,
-    generation,
-    isFirst: first === FIRST,
-    wasEmpty: first === FIRST || first === EMPTY,
+    ...{ replid, nonce, from: Number(from), wait: Math.max(0, Number(from) - Number(at)) },
+    ...{ isVetoed: vetoed === '1', isGuess: guess === '1', knownTtl: Number(known) },
+    ...{ maxTtl: largestOf(ttls, time), storedTtl: largestOf(ttls, -Infinity) },
+    ...{ writtenBy: by, writtenAt: Number(at), reason: why, generation },
+    ...{ isFirst: first === FIRST, wasEmpty: first === FIRST || first === EMPTY },
     raw: rawOf(values),
   };
 }
@@ -105,13 +95,9 @@ export function announcementOf(ttl: number, until: number): string {
 }
 
 function largestOf(announcements: string, time: number): number {
-  let largest = 0;
-  if (announcements === '') return largest;
-  for (const announcement of announcements.split(' ')) {
-    const [ttl, until] = announcement.split(':');
-    if (Number(until) > time) largest = Math.max(largest, Number(ttl));
-  }
-  return largest;
+  if (announcements === '') return 0;
+  const pairs = announcements.split(' ').map((pair) => pair.split(':').map(Number) as [number, number]);
+  return pairs.reduce((largest, [ttl, until]) => (until > time ? Math.max(largest, ttl) : largest), 0);
 }
 
 function rawOf(values: readonly string[]): string {

@@ -56,11 +56,8 @@ export class GuardRounds {
     const vote = newMasters.untilVote(reports, asked);
     const changes = [...reports].map(async ([identity, report]) => {
       const begins = vote === 0 && identity.isYoungAt(report);
-      if (first !== 0 && !begins) return;
-      await writer.change(identity, report, {
-        ...(first === 0 && { first: FIRST }),
-        ...(begins && { from: report.time }),
-      });
+      const change = { ...(first === 0 && { first: FIRST }), ...(begins && { from: report.time }) };
+      if (first === 0 || begins) await writer.change(identity, report, change);
     });
     await Promise.all(changes);
     return first === undefined || vote === undefined ? (first ?? vote) : Math.min(first, vote);

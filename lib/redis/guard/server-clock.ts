@@ -98,12 +98,8 @@ export class ServerClock {
   // This client's clock stood still for so many milliseconds, beginning after `since`. Older samples are compared as if
   // it had not; newer ones may be from before or after the standstill, and are forgotten.
   shift({ least, most }: Movement, since: number): void {
-    const shifted = (sample: Sample): Sample => ({
-      sent: sample.sent,
-      received: sample.received,
-      least: sample.least + least,
-      most: sample.most + most,
-      counted: (sample.counted ?? 0) + most - least,
+    const shifted = ({ counted = 0, ...sample }: Sample): Sample => ({
+      ...{ ...sample, least: sample.least + least, most: sample.most + most, counted: counted + most - least },
     });
     const { latest } = this;
     this.samples = this.samples.filter(({ received }) => received <= since).map(shifted);
