@@ -1,4 +1,4 @@
-// Takes the picture of docs/operations.md, docs/dashboard.png, which shows real masters in trouble.
+// Takes docs/dashboard.png, the picture of the README, which shows real masters in trouble.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Logger } from '@nestjs/common';
