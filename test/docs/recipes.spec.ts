@@ -37,16 +37,13 @@ describe('The recipes', () => {
   it('include every expected file', () => {
     expect(specs.map((path) => path.slice(folder.length + 1)).sort()).toEqual([
       'docs/testing.md/app.spec.ts',
-      'docs/testing.md/config.spec.ts',
       'docs/testing.md/contention.spec.ts',
       'docs/testing.md/expiry.spec.ts',
       'docs/testing.md/fake-timers.jest.spec.ts',
       'docs/testing.md/fake-timers.vitest.spec.ts',
       'docs/testing.md/loss.spec.ts',
-      'docs/testing.md/mocker.spec.ts',
       'docs/testing.md/order.service.spec.ts',
       'docs/testing.md/outage.spec.ts',
-      'docs/testing.md/override.spec.ts',
       'docs/testing.md/plain.spec.ts',
       'docs/testing.md/report.job.spec.ts',
       'docs/testing.md/report.unit.spec.ts',
