@@ -75,6 +75,8 @@ interface LockedRun<T> {
 export class LockService {
   private readonly context = new LockContext<LockScope>();
   private readonly fixedNames = new FixedNames();
+  // In milliseconds: those of which the log has warned.
+  private readonly warned = new Set<number>();
   // The call of the last ttl that was given alone, or left out: a program gives few different ones.
   private last: { readonly ttl: Duration | undefined; readonly call: CallSettings } | undefined;
 
@@ -300,6 +302,7 @@ export class LockService {
     if (given === options) checkOptionNames('options', given, WITH_LOCK_OPTION_NAMES);
     const { reentrant = false } = given;
     const call = resolveCall(this.settings, given, { extend: true });
+    if (given.ttl !== undefined) this.warnOfTtl(call.ttl);
     // Protocol 11.9
     // A shared lock inside of another lock would add nothing, and wait for an exclusive request that waits for the other.
     return { call, mayJoin: resolveFlag('reentrant', reentrant) || call.isShared };
@@ -378,8 +381,7 @@ export class LockService {
     const { onLocked: _onLocked, reentrant = false, service: _service, ...rest } = options;
     resolveFlag(`${where}: reentrant`, reentrant);
     const { ttl } = resolveCall(this.settings, rest, { where });
-    const warning = rest.ttl === undefined ? undefined : warningOfTtl(ttl);
-    if (warning !== undefined) this.warn(`${where}: ${warning}`);
+    if (rest.ttl !== undefined) this.warnOfTtl(ttl, `${where}: `);
   }
 
   /**
@@ -434,8 +436,17 @@ export class LockService {
     const given = optionsOf<AcquireOptions>(options);
     if (given === options) checkOptionNames('options', given, ACQUIRE_OPTION_NAMES);
     const call = resolveCall(this.settings, given);
+    if (given.ttl !== undefined) this.warnOfTtl(call.ttl);
     if (given !== options) this.last = { ttl: given.ttl, call };
     return call;
+  }
+
+  // Each call of a program has the same mistake.
+  private warnOfTtl(ttl: number, where = ''): void {
+    const warning = warningOfTtl(ttl);
+    if (warning === undefined || (where === '' && this.warned.has(ttl))) return;
+    this.warned.add(ttl);
+    this.warn(where + warning);
   }
 
   private refuseReentry(resources: readonly string[], call: CallSettings, mayJoin = false): void {

@@ -4,7 +4,7 @@ import { MemoryMaster } from '../memory/memory-master.js';
 import { ClusterTwins } from '../redis/cluster/cluster-master.js';
 import { isClient, masterFrom, refuseTwins } from '../redis/master-source.js';
 import type { RedisMasterContext } from '../redis/redis-client.interface.js';
-import { redactAddress } from '../redis/urls.js';
+import { isListOfAddresses, redactAddress } from '../redis/urls.js';
 import type { MasterSource, RedlockModuleOptions } from './redlock-module-options.interface.js';
 import type { LoggerService } from '@nestjs/common';
 import type { LockObserver, ObservedService } from '../core/observer.js';
@@ -47,6 +47,11 @@ export function createMasters(sources: unknown, context: RedisMasterContext): Ma
 }
 
 function adviceFor(sources: unknown): string {
+  if (typeof sources === 'string' && sources !== '' && sources !== 'memory') {
+    return isListOfAddresses(sources)
+      ? "; split a list of addresses at its commas, .split(',')"
+      : '; one address goes into a list, such as [url]';
+  }
   return hasMethods(sources, ['duplicate']) && isClient(sources) ? '; a client goes into a list, such as [client]' : '';
 }
 

@@ -4,7 +4,7 @@ import { RedlockConfigError } from '../core/errors.js';
 
 const SCHEME = String.raw`(?:[a-z][a-z\d+.-]*://)?`;
 const SERVER = String.raw`(?:[\p{L}\p{M}\p{N}._-]+|\[[\da-f:.]+\])(?::\d+)?(?=[,/]|$)`;
-const DATABASE = String.raw`(?:/\d*(?=,|$))?`;
+const DATABASE = String.raw`(?:/-?\d*(?=,|$))?`;
 // The beginning of an address without credentials that contains no secret, even if a character is wrong.
 const SHOWN = new RegExp(String.raw`^${SCHEME}(?:\*{3}@)?(?:(?:,\s*${SCHEME})?${SERVER}${DATABASE})*`, 'iu');
 
@@ -257,6 +257,10 @@ const NOT_A_LIST_OF_PARTS =
 
 const ONE_ADDRESS = "must be one address: split a list of them at its commas, .split(',')";
 
+const NEEDS_SCHEME =
+  'must begin with redis:// or rediss://, as in redis://localhost:6379, or be the path of a unix socket';
+const NEEDS_PORT = 'must have a port from 1 to 65535';
+
 // Returns the violated requirement as a string if that fails.
 export function settingsOfUrl(text: string): RedisOptions | string {
   try {
@@ -268,15 +272,18 @@ export function settingsOfUrl(text: string): RedisOptions | string {
   }
 }
 
+// As an environment variable has it.
+export function isListOfAddresses(text: string): boolean {
+  return settingsOfUrl(text) === ONE_ADDRESS;
+}
+
 function settingsOfServerUrl(text: string): RedisOptions {
   const url = parsed(text);
   if (url.hostname.includes(',') || (url.hostname === '' && text.includes(','))) throw new UrlError(ONE_ADDRESS);
-  if (url.protocol !== 'redis:' && url.protocol !== 'rediss:') {
-    throw new UrlError('must begin with redis:// or rediss://, or be the path of a unix socket');
-  }
+  if (!/^rediss?:\/\//i.test(text)) throw new UrlError(NEEDS_SCHEME);
   // For an unknown scheme, the parser accepts nearly everything.
   if (url.hostname === '') throw new UrlError('must name a host');
-  if (url.port === '0') throw new UrlError('must have a port from 1 to 65535');
+  if (url.port === '0') throw new UrlError(NEEDS_PORT);
   if (url.hash !== '') throw new UrlError('must have no fragment: a # in a password is written %23');
   return {
     ...parametersOf(url.searchParams, url.pathname.slice(1)),
@@ -299,6 +306,9 @@ function parsed(text: string): URL {
     return new URL(text);
   } catch {
     if (text.includes(',')) throw new UrlError(ONE_ADDRESS);
+    if (!text.includes('://')) throw new UrlError(NEEDS_SCHEME);
+    const [, port] = /:\/\/(?:[^/?#]*@)?[^/?#@:]+:(\d+)(?:[/?#]|$)/.exec(text) ?? [];
+    if (Number(port) > 65_535) throw new UrlError(NEEDS_PORT);
     throw new UrlError('must be a redis:// or rediss:// URL that can be parsed, or the path of a unix socket');
   }
 }
@@ -312,7 +322,11 @@ function settingsOfPath(text: string): RedisOptions {
 
 function parametersOf(query: URLSearchParams, path: string): RedisOptions {
   refuseUnknown(query, PARAMETERS);
-  const db = databaseOf(query, path, 'must have the number of a database as its path, or no path');
+  const db = databaseOf(
+    query,
+    path,
+    'must have the number of a database as its path, as in redis://localhost:6379/0, or no path',
+  );
   return { ...db, ...familyOf(query) };
 }
 

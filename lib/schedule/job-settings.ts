@@ -28,6 +28,11 @@ const DEFAULT_MAX_HOLD = 24 * 3_600_000;
 
 export function resolveJob(declaration: JobDeclaration, locks: LockService): JobSettings {
   const { where, kind, options } = declaration;
+  if ((options as unknown) === undefined) {
+    const example =
+      kind === 'cron' ? "@LockedCron('0 3 * * *', { name: 'report' })" : "@LockedInterval('5m', { name: 'sync' })";
+    throw new RedlockConfigError(where, options, `needs a schedule and a name: ${example}`);
+  }
   checkOptionNames(where, options, kind === 'cron' ? CRON_OPTION_NAMES : INTERVAL_OPTION_NAMES);
   const { recover = true, catchUp = false, overlap = 'skip' } = options;
   const name = resolveName(where, options.name);

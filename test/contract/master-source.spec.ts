@@ -36,14 +36,15 @@ describe('The source of a master', () => {
 
   it.each<[unknown, RegExp]>([
     ['', / must be a redis:\/\/ or rediss:\/\/ URL/],
-    ['localhost', / must be a redis:\/\/ or rediss:\/\/ URL/],
+    ['localhost', / must begin with redis:\/\/ or rediss:\/\//],
     ['localhost:6379', / must begin with redis:\/\/ or rediss:\/\//],
     ['http://localhost', / must begin with redis:\/\/ or rediss:\/\//],
-    ['//localhost', / must be a redis:\/\/ or rediss:\/\/ URL/],
+    ['//localhost', / must begin with redis:\/\/ or rediss:\/\//],
     ['redis://', / must (?:name a host|.*URL)/],
     ['redis:///3', / must name a host/],
     ['redis://host:0', /.*port from 1 to 65535/],
-    ['redis://host:65536', /.*URL that can be parsed/],
+    ['redis://host:65536', /.*port from 1 to 65535/],
+    ['redis://host name:6379', /.*URL that can be parsed/],
     ['redis://host/three', /.*number of a database/],
     ['redis://host?family=5', /.*family/],
     ['redis://host?enableOfflineQueue=true', /.*no parameter but db and family/],

@@ -142,12 +142,17 @@ const MISTAKES: readonly Mistake[] = [
   {
     mistake: 'one string in place of the list',
     make: root('redis://a:6379'),
-    text: 'RedlockConfigError: options must be a list of masters, or an object with `masters`, got "redis://a:6379"',
+    text: 'RedlockConfigError: options must be a list of masters, or an object with `masters`; one address goes into a list, such as [url], got "redis://a:6379"',
   },
   {
     mistake: 'one string as masters',
     make: root({ masters: 'redis://a:6379' }),
-    text: `RedlockConfigError: masters must be a list of at least one master, or 'memory', got "redis://a:6379"`,
+    text: `RedlockConfigError: masters must be a list of at least one master, or 'memory'; one address goes into a list, such as [url], got "redis://a:6379"`,
+  },
+  {
+    mistake: 'a comma list as masters',
+    make: root({ masters: 'redis://:hunter2@a:6379,redis://:hunter2@b:6379' }),
+    text: `RedlockConfigError: masters must be a list of at least one master, or 'memory'; split a list of addresses at its commas, .split(','), got "redis://***"`,
   },
   {
     mistake: 'a comma list in one string',
@@ -162,7 +167,17 @@ const MISTAKES: readonly Mistake[] = [
   {
     mistake: 'an address without a scheme',
     make: root(['localhost:6379']),
-    text: 'RedlockConfigError: masters[0] must begin with redis:// or rediss://, or be the path of a unix socket, got "localhost:6379"',
+    text: 'RedlockConfigError: masters[0] must begin with redis:// or rediss://, as in redis://localhost:6379, or be the path of a unix socket, got "localhost:6379"',
+  },
+  {
+    mistake: 'an IP address without a scheme',
+    make: root(['127.0.0.1:6379']),
+    text: 'RedlockConfigError: masters[0] must begin with redis:// or rediss://, as in redis://localhost:6379, or be the path of a unix socket, got "127.0.0.1:6379"',
+  },
+  {
+    mistake: 'the name of a container without a scheme',
+    make: root(['redis:6379']),
+    text: 'RedlockConfigError: masters[0] must begin with redis:// or rediss://, as in redis://localhost:6379, or be the path of a unix socket, got "redis:6379"',
   },
   {
     mistake: "'memory' in a list",
@@ -172,12 +187,17 @@ const MISTAKES: readonly Mistake[] = [
   {
     mistake: 'a URL of another protocol',
     make: root(['http://a:6379']),
-    text: 'RedlockConfigError: masters[0] must begin with redis:// or rediss://, or be the path of a unix socket, got "http://a:6379"',
+    text: 'RedlockConfigError: masters[0] must begin with redis:// or rediss://, as in redis://localhost:6379, or be the path of a unix socket, got "http://a:6379"',
   },
   {
     mistake: 'a port that no server has',
     make: root(['redis://a:99999']),
-    text: 'RedlockConfigError: masters[0] must be a redis:// or rediss:// URL that can be parsed, or the path of a unix socket, got "redis://a:99999"',
+    text: 'RedlockConfigError: masters[0] must have a port from 1 to 65535, got "redis://a:99999"',
+  },
+  {
+    mistake: 'a database that no server has',
+    make: root(['redis://a:6379/-1']),
+    text: 'RedlockConfigError: masters[0] must have the number of a database as its path, as in redis://localhost:6379/0, or no path, got "redis://a:6379/-1"',
   },
   {
     mistake: 'the same master twice',
@@ -197,7 +217,12 @@ const MISTAKES: readonly Mistake[] = [
   {
     mistake: 'an option of another library',
     make: root({ masters: 'memory', retryCount: 3 }),
-    text: 'RedlockConfigError: options may hold known options only (did you mean wait?), got "retryCount"',
+    text: `RedlockConfigError: options may hold known options only (wait: '5s' bounds the time of all attempts), got "retryCount"`,
+  },
+  {
+    mistake: 'the pause between attempts, of another library',
+    make: root({ masters: 'memory', retryDelay: 200 }),
+    text: `RedlockConfigError: options may hold known options only (wait: '5s' bounds the time of all attempts), got "retryDelay"`,
   },
   {
     mistake: 'a misspelt option of the module',
@@ -371,6 +396,14 @@ const MISTAKES: readonly Mistake[] = [
     mistake: 'ttl 10, meant in seconds',
     make: method('a', 10),
     text: "warn @WithLock on Orders.run: ttl is 10 ms: were seconds meant? Then write '10s'",
+  },
+  {
+    mistake: 'ttl 20 of each call, meant in seconds',
+    make: service(async (locks) => {
+      await locks.withLock('a', { ttl: 20 }, () => 1);
+      await (await locks.acquire('a', 20)).release();
+    }),
+    text: "warn ttl is 20 ms: were seconds meant? Then write '20s'",
   },
   {
     mistake: 'minHold that is not shorter than the period of a cron job',

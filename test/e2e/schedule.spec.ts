@@ -286,6 +286,16 @@ describe('A job that is declared wrongly', () => {
       'did you mean timeZone?',
     ],
     [
+      'the name that the time zone has elsewhere',
+      { imports: complete, providers: [jobWith(MINUTELY, { name: 'x', tz: 'UTC' } as LockedCronOptions)] },
+      'did you mean timeZone?',
+    ],
+    [
+      'no options',
+      { imports: complete, providers: [jobWith(MINUTELY, undefined as never)] },
+      "@LockedCron on Jobs.run needs a schedule and a name: @LockedCron('0 3 * * *', { name: 'report' }), got undefined",
+    ],
+    [
       'a wrong overlap',
       { imports: complete, providers: [jobWith(MINUTELY, { name: 'x', overlap: 'wait' as 'skip' })] },
       "must be 'skip' or 'queue'",

@@ -17,11 +17,15 @@ const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
     'host',
   ],
   ttl: ['duration', 'leaseTime', 'expiry', 'expires'],
-  wait: ['timeout', 'waitTime', 'waitTimeout', 'acquireTimeout', 'retryCount', 'retries'],
+  wait: ['timeout', 'waitTime', 'waitTimeout', 'acquireTimeout'],
   extend: ['autoExtend', 'renew'],
+  timeZone: ['tz'],
   mode: ['shared', 'exclusive'],
   permits: ['limit', 'max', 'concurrency', 'slots'],
 };
+
+// Of other libraries: attempts take no number and no pause here.
+const RETRIES = ['retryCount', 'retries', 'retryDelay', 'retryInterval', 'retryJitter'];
 
 // The message omits the value of an unknown option, which could be a password.
 export function checkOptionNames(where: string, given: unknown, known: readonly string[]): asserts given is object {
@@ -64,8 +68,9 @@ function notOptions(where: string, given: unknown): RedlockConfigError {
 }
 
 function suggestion(name: string, known: readonly string[]): string {
-  const meant = known.find((candidate) => Object.hasOwn(SYNONYMS, candidate) && SYNONYMS[candidate]?.includes(name));
-  if (meant !== undefined) return `did you mean ${meant}?`;
+  const meant = Object.keys(SYNONYMS).find((option) => SYNONYMS[option]?.includes(name));
+  if (meant !== undefined) return known.includes(meant) ? `did you mean ${meant}?` : known.join(', ');
+  if (RETRIES.includes(name) && known.includes('wait')) return "wait: '5s' bounds the time of all attempts";
   const [nearest] = known
     // Names whose lengths differ more are not similar, and a long name would take long to compare.
     .filter((candidate) => Math.abs(candidate.length - name.length) <= candidate.length)

@@ -239,6 +239,9 @@ describe('An option name that does not exist', () => {
   it('that resembles none is answered with all names', () =>
     expect(check({ colour: 3 }).message).toContain('ttl, wait, masterTimeout'));
 
+  it('that means an option of other calls is answered with all names', () =>
+    expect(check({ tz: 'UTC' }).message).toContain('(ttl, wait, masterTimeout)'));
+
   it('never shows its value, which could be a password', () => {
     const error = check({ password: 'hunter2' });
     expect(`${error.message}${JSON.stringify(error)}`).not.toContain('hunter2');
