@@ -35,6 +35,10 @@ function adviceOnBoot({ answers }: QuorumUnavailableError, masters: number): str
     : `${start}; \`lazyConnect: true\` starts without waiting for them`;
 }
 
+const MEMORY_IN_PRODUCTION =
+  "masters: 'memory' with NODE_ENV=production: locks are within this process only and exclude no other one; " +
+  'give the addresses of Redis servers';
+
 interface Measuring {
   readonly clock: Clock;
   readonly settings: Settings;
@@ -156,6 +160,7 @@ async function createRedlockRuntime(
   const idleCheck = mayHang ? new IdleCheck(clock, () => redlock.checkMasters()) : undefined;
   const runtime = new RedlockRuntime(service, redlock, drainTimeout, observer, idleCheck);
   announce(logger, masters, settings);
+  if (options.masters === 'memory' && process.env.NODE_ENV === 'production') warn(MEMORY_IN_PRODUCTION);
   redlock.onReady(quorum.check);
   const begin = (): Promise<void> => watch({ quorum, redlock, guard, idleCheck });
   const measure = (): Promise<void> => warnOfRoundTrips(servers, { clock, settings, all: masters.length, warn });

@@ -275,6 +275,24 @@ const MISTAKES: readonly Mistake[] = [
     text: 'RedlockConfigError: name must be different for each lock service of one application: give each RedlockModule.forRoot() another name, or import the result of a single one, got undefined',
   },
   {
+    mistake: "masters: 'memory' in production",
+    make: async () => {
+      const { NODE_ENV } = process.env;
+      process.env.NODE_ENV = 'production';
+      try {
+        await root({ masters: 'memory' })();
+      } finally {
+        process.env.NODE_ENV = NODE_ENV;
+      }
+    },
+    text: "warn masters: 'memory' with NODE_ENV=production: locks are within this process only and exclude no other one; give the addresses of Redis servers",
+  },
+  {
+    mistake: "masters: 'memory' in a test",
+    make: root({ masters: 'memory' }),
+    text: '',
+  },
+  {
     mistake: 'enabled: false',
     make: root({ enabled: false, masters: [] }),
     text: 'warn locking is disabled by `enabled: false`: everything runs without locks',
