@@ -9,8 +9,9 @@ import type { JobSettings } from './job-settings.js';
 
 // After a failure, before the next attempt to take the lock, in milliseconds.
 const RETRY_DELAY = 500;
-// In milliseconds: one acquisition waits this long for another instance, and then begins anew.
-const WAIT = 3_600_000;
+// In milliseconds: one acquisition waits this long, for another instance or for masters, and then begins anew. An outage is
+// reported when it ends.
+const WAIT = 30_000;
 
 // One job on this instance. Takes the lock of the job for each tick and does what the record of the job requires. While
 // another instance has the lock it waits, so that it can run the tick again if that instance crashes.

@@ -68,6 +68,10 @@ class Cluster {
     for (const master of this.masters) master.takeDown();
   }
 
+  bringUp(): void {
+    for (const master of this.masters) master.bringUp();
+  }
+
   private options(instance: string): RedlockModuleOptions {
     return { masters: this.masters, clock: this.clock, instance, restartGuard: false, drainTimeout: 0 };
   }
@@ -155,6 +159,21 @@ describe('Scheduled jobs of several applications', () => {
     await expect(app.get(JobHistory).last('report')).resolves.toMatchObject({ outcome: 'failed', error: 'no paper' });
     await cluster.to(2, 1_000);
     expect(runs).toHaveLength(2);
+  });
+
+  it('warn once of an outage because of which they do not run, and run after it', async () => {
+    const cluster = new Cluster();
+    await cluster.start('a');
+    cluster.takeDown();
+    await cluster.to(2, 30_000);
+    expect(logs.filter((line) => line.startsWith('warn job report'))).toEqual([
+      expect.stringMatching(
+        /^warn job report cannot be decided on now: cannot lock "job:report": 2 of 3 masters must vote \(/,
+      ),
+    ]);
+    cluster.bringUp();
+    await cluster.to(2, 40_000);
+    expect(runs.map(({ run }) => run.scheduledFor.toISOString().slice(11, 16))).toEqual(['00:02']);
   });
 
   it('are handed on at the shutdown of an application', async () => {

@@ -80,6 +80,18 @@ describe('The state of a lock on three guarded masters', () => {
     expect(await contender.redlock.inspector.readState('job')).toEqual({ value: 'old', settled: true });
   });
 
+  // Protocol 10.8
+  it('stays uncertain while a master does not answer, and the error says that all must', async () => {
+    await set('old');
+    await lose(1, 2);
+    await masters.servers[2]!.kill();
+    const error = await get({ onUncertain: 'newest' }).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(StateUncertainError);
+    expect(String(error)).toContain(
+      'since it was written: all must answer, so that the newest value that is left counts',
+    );
+  });
+
   // Protocol 10.4
   it('is set on the other masters if one loses its data while the lock is held', async () => {
     await set('before');

@@ -77,10 +77,11 @@ export class StateUncertainError extends LockError {
     answers: readonly MasterReport[],
     /** The newest value that is left; `undefined` if there is none. */
     readonly survivor: unknown,
+    advice = "read it with { onUncertain: 'newest' } to go on with the newest value that is left",
   ) {
     super(
       `the state of ${showNames(resources)} is uncertain, because masters have lost their data since it was written: ` +
-        `read it with { onUncertain: 'newest' } to go on with the newest value that is left${formatReports(answers)}`,
+        `${advice}${formatReports(answers)}`,
       resources,
       answers,
     );
@@ -232,7 +233,9 @@ export class LockState {
     // Protocol 10.8
     const isAccepted = onUncertain === 'newest' && opening.reports.length === masters;
     if (!opening.isCertain && !isAccepted) {
-      throw new StateUncertainError(holder.resources, opening.answers, valueFrom(opening.value.json));
+      const advice =
+        onUncertain === 'newest' ? 'all must answer, so that the newest value that is left counts' : undefined;
+      throw new StateUncertainError(holder.resources, opening.answers, valueFrom(opening.value.json), advice);
     }
     this.#value = opening.value;
     this.#opened = opening;
