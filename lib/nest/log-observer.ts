@@ -3,7 +3,8 @@ import type { LoggerService } from '@nestjs/common';
 import { describeReply, formatReports } from '../core/errors.js';
 import { quorumWithin, type RedlockStatus, votingIn } from '../core/health/status.js';
 import type { LockObserver } from '../core/observer.js';
-import { showNames } from '../core/display.js';
+import { duration, showNames } from '../core/display.js';
+import { NEW_DATA } from '../redis/guard/data-record.js';
 
 // Lines of one subject that are written at once.
 const BURST = 6;
@@ -80,8 +81,53 @@ export class LogDamper {
   }
 }
 
-// The wall time of `clock` dates the end of a quarantine.
-export function logTo(logger: LoggerService, clock: Pick<Clock, 'read' | 'schedule'>): LockObserver {
+// New masters mostly vote long before their quarantine ends: what each waits for is logged only if they do not.
+class NewcomerLog {
+  // The ends of their quarantines, monotonic.
+  private readonly ends = new Map<string, number>();
+  private timer: Timer | undefined;
+
+  constructor(
+    private readonly clock: Pick<Clock, 'read' | 'schedule'>,
+    private readonly warn: (master: string, milliseconds: number) => void,
+  ) {}
+
+  // Both in milliseconds.
+  add(master: string, remaining: number, usualWait: number): void {
+    this.ends.set(master, this.now + remaining);
+    this.timer ??= this.clock.schedule(2 * usualWait, () => this.flush()).unref();
+  }
+
+  remove(master: string): boolean {
+    return this.ends.delete(master);
+  }
+
+  hasAll({ masters }: RedlockStatus): boolean {
+    return masters.every(({ master, state }) => state === 'quarantined' && this.ends.has(master));
+  }
+
+  flush(): void {
+    for (const [master, end] of this.ends) this.warn(master, end - this.now);
+    this.end();
+  }
+
+  end(): void {
+    this.timer?.cancel();
+    this.timer = undefined;
+    this.ends.clear();
+  }
+
+  private get now(): number {
+    return this.clock.read().monotonic;
+  }
+}
+
+// The wall time of `clock` dates the end of a quarantine. `usualWait`: of new masters, in milliseconds, if it is known.
+export function logTo(
+  logger: LoggerService,
+  clock: Pick<Clock, 'read' | 'schedule'>,
+  usualWait: () => number | undefined = () => undefined,
+): LockObserver {
   const damper = new LogDamper(clock);
   const info = (text: string): void => void logger.log(text);
   const warn = (text: string): void => void logger.warn(text);
@@ -90,9 +136,26 @@ export function logTo(logger: LoggerService, clock: Pick<Clock, 'read' | 'schedu
   // Reported as refused before the first status.
   const refused = new Set<string>();
   let wasQuorumLost = false;
+  const quarantined = (master: string, milliseconds: number, reason = NEW_DATA): void =>
+    damper.write(
+      `vote ${master}`,
+      warn,
+      `master ${master} does not vote for up to ${Math.ceil(milliseconds)} ms, since ${reason}: ` +
+        `it may have lost locks that are held (see restartGuard and durable)`,
+    );
+  const newcomers = new NewcomerLog(clock, quarantined);
   return {
-    stopped: () => damper.end(),
+    stopped: () => {
+      newcomers.end();
+      damper.end();
+    },
     firstStatus: (status) => {
+      if (newcomers.hasAll(status)) {
+        info(`the masters are new: ${expectation(status, clock, usualWait())}: ${votes(status)}`);
+        return;
+      }
+      // Beside masters with data, a new one may be one that lost its data.
+      newcomers.flush();
       for (const { master, state, reason = '' } of status.canVote ? status.masters : []) {
         const isNew = state === 'refused' && !refused.has(master);
         if (state !== 'down' && !isNew) continue;
@@ -110,13 +173,11 @@ export function logTo(logger: LoggerService, clock: Pick<Clock, 'read' | 'schedu
           `masters agrees to extend it${formatReports(answers)}`,
       ),
     skipped: (caller, error) => void logger.debug?.(`${caller} was skipped: ${error.message}`),
-    masterQuarantined: (master, reason, milliseconds) =>
-      damper.write(
-        `vote ${master}`,
-        warn,
-        `master ${master} does not vote for up to ${Math.ceil(milliseconds)} ms, since ${reason}: ` +
-          `it may have lost locks that are held (see restartGuard and durable)`,
-      ),
+    masterQuarantined: (master, reason, milliseconds) => {
+      const usual = reason === NEW_DATA ? usualWait() : undefined;
+      if (usual === undefined) quarantined(master, milliseconds, reason);
+      else newcomers.add(master, milliseconds, usual);
+    },
     clientClockLagged: (milliseconds) =>
       void logger.warn(
         `the clocks of this process were ${Math.ceil(milliseconds)} ms behind those of the masters: its locks end ` +
@@ -131,7 +192,10 @@ export function logTo(logger: LoggerService, clock: Pick<Clock, 'read' | 'schedu
       refused.add(master);
       damper.write(`vote ${master}`, warn, `master ${master} does not vote: ${reason}`);
     },
-    masterVotesAgain: (master) => damper.write(`vote ${master}`, info, `master ${master} votes again`),
+    masterVotesAgain: (master) => {
+      if (newcomers.remove(master)) logger.debug?.(`master ${master} is new, and votes`);
+      else damper.write(`vote ${master}`, info, `master ${master} votes again`);
+    },
     masterAtRisk: (master, risk) => void logger.warn(`master ${master}: ${risk}`),
     masterRiskEnded: (master, risk) => void logger.log(`master ${master}: this is over: ${risk}`),
     masterLost: (master, reason) => {
@@ -162,6 +226,11 @@ function votes(status: RedlockStatus): string {
 function why({ masters }: RedlockStatus): string {
   const missing = masters.filter(({ state }) => state !== 'voting');
   return ` (${missing.map(({ master, state, reason }) => `${master}: ${state}, ${reason}`).join('; ')})`;
+}
+
+function expectation(status: RedlockStatus, clock: Pick<Clock, 'read'>, usual = Infinity): string {
+  const isSooner = usual < (quorumWithin(status) ?? 0);
+  return `locks ${isSooner ? `in about ${duration(usual)} as a rule, ` : ''}by ${quorumTime(status, clock)} at the latest`;
 }
 
 // The time of day in the zone of this process, and how far off it is.

@@ -8,8 +8,6 @@ const NAMES = ['A', 'B', 'C'];
 const START_TIMEOUT = 15_000;
 const END_TIMEOUT = 3_000;
 
-/** Each instance says this of each master; one more line says when the first lock can be taken. */
-const REPEATED = /does not vote for up to .* new to all processes/;
 /** Longer lines name each master once more. */
 const LONGEST_LINE = 140;
 
@@ -77,7 +75,7 @@ function addressIn(child, name) {
       createInterface(stream).on('line', (line) => {
         if (output.length < 100) output.push(line);
         const [, news] = /\b(?:WARN|ERROR)\b +(.*)/.exec(line) ?? [];
-        if (news && !REPEATED.test(news)) report(`instance ${name}: ${news}`);
+        if (news) report(`instance ${name}: ${news}`);
         const [, url] = /listens on (http:\S+)/.exec(line) ?? [];
         if (!url) return;
         clearTimeout(deadline);

@@ -445,8 +445,10 @@ export function relationOf(
   return isDurable && isNext ? 'renamed' : 'unknown'; // @mutant durability-inferred
 }
 
+export const NEW_DATA = 'its data is new to all processes';
+
 export function reasonFor({ marker, run, wasPromoted }: ServerIdentity, before: Marker | undefined): string {
-  if (!marker) return before ? 'it lost its data' : 'its data is new to all processes';
+  if (!marker) return before ? 'it lost its data' : NEW_DATA;
   if (wasPromoted) return 'it was promoted from a replica';
   return marker.run === run ? 'its data has another history' : 'it was restarted';
 }

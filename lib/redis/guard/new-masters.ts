@@ -29,16 +29,24 @@ export class NewMasters {
     this.quiet = undefined;
   }
 
+  // In milliseconds, if all are new; `undefined` where none votes early.
+  get usualWait(): number | undefined {
+    const { identities, clusters } = this.group;
+    const isPossible =
+      identities.length >= EARLY_FROM &&
+      clusters.length === 0 &&
+      // A holder may still have contact with the primaries before them only, and would veto too late.
+      identities.every(({ server }) => server.handover === 0);
+    return isPossible ? EARLY_AFTER : undefined;
+  }
+
   // In milliseconds; `undefined` if not all are new and unvetoed: a holder would have vetoed one of them. A report
   // shows no veto that came after it was requested (`asked`), however late it arrives.
   untilVote(reports: Reports, asked: Instant): number | undefined {
     const { group } = this;
     const all = [...reports];
     const isQuiet =
-      group.identities.length >= EARLY_FROM &&
-      group.clusters.length === 0 &&
-      // A holder may still have contact with the primaries before them only, and would veto too late.
-      group.identities.every(({ server }) => server.handover === 0) &&
+      this.usualWait !== undefined &&
       !group.isEngaged &&
       all.every(([, { marker }]) => marker?.isVetoed === false) &&
       all.some(([identity, report]) => identity.isYoungAt(report));

@@ -179,6 +179,11 @@ export class RestartGuard implements Witness {
     return this.group.identities.length > 0;
   }
 
+  // Of new masters, in milliseconds; `undefined` if only `maxTtl` bounds it.
+  get usualWait(): number | undefined {
+    return this.newMasters.usualWait;
+  }
+
   get pendingTimers(): number {
     return this.group.pendingAnswers + (this.timer === undefined ? 0 : 1);
   }

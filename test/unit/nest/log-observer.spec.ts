@@ -9,11 +9,12 @@ import { shortestPeriod } from '../../../lib/nest/module-settings.js';
 
 const NOON = new Date(2026, 0, 1, 12, 0, 0).getTime();
 
-function recording() {
+function recording(usualWait?: number) {
+  const clock = new ManualClock(NOON);
   const lines: string[] = [];
   const record = (level: string) => (message: unknown) => void lines.push(`${level} ${String(message)}`);
   const logger: LoggerService = { ...levels(record), debug: record('debug') };
-  return { lines, log: logTo(logger, new ManualClock(NOON)) };
+  return { lines, clock, log: logTo(logger, clock, () => usualWait) };
 }
 
 function levels(record: (level: string) => (message: unknown) => void): Omit<LoggerService, 'debug'> {
@@ -51,6 +52,71 @@ it.each<[string, MasterStatus[], string[]]>([
   const { lines, log } = recording();
   log.firstStatus?.(summarize('web:1', masters));
   expect(lines).toEqual(expected);
+});
+
+describe('The lines about new masters', () => {
+  const reason = 'its data is new to all processes';
+  const [a, b, c] = ['a', 'b', 'c'].map((master): MasterStatus => ({
+    master,
+    state: 'quarantined',
+    reason,
+    remaining: 30_302,
+  })) as [MasterStatus, MasterStatus, MasterStatus];
+  const rest = `since ${reason}: it may have lost locks that are held (see restartGuard and durable)`;
+
+  function boot(usualWait: number | undefined, ...masters: MasterStatus[]) {
+    const { log, ...recorded } = recording(usualWait);
+    for (const { master, state, remaining = 0 } of masters) {
+      if (state === 'quarantined') log.masterQuarantined?.(master, reason, remaining);
+    }
+    log.firstStatus?.(summarize('web:1', masters));
+    return { log, ...recorded };
+  }
+
+  it('say in one line when they vote as a rule and at the latest, and nothing more if they do', async () => {
+    const { lines, clock, log } = boot(2_500, a, b, c);
+    await clock.advance(2_500);
+    for (const master of ['a', 'b', 'c']) log.masterVotesAgain?.(master);
+    await clock.advance(60_000);
+    expect(lines).toEqual([
+      'log the masters are new: locks in about 2.5 s as a rule, by 12:00:31 (31 s) at the latest: 0 of 3 masters vote',
+      ...['a', 'b', 'c'].map((master) => `debug master ${master} is new, and votes`),
+    ]);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('warn of each that does not vote in twice the usual time, once', async () => {
+    const { lines, clock, log } = boot(2_500, a, b, c);
+    log.masterVotesAgain?.('b');
+    await clock.advance(60_000);
+    log.masterVotesAgain?.('a');
+    expect(lines.slice(2)).toEqual([
+      `warn master a does not vote for up to 25302 ms, ${rest}`,
+      `warn master c does not vote for up to 25302 ms, ${rest}`,
+      'log master a votes again',
+    ]);
+  });
+
+  it('warn at once of one that may have lost its data, beside others with data', () => {
+    const { lines } = boot(2_500, voting('a'), voting('b'), c);
+    expect(lines).toEqual([
+      `warn master c does not vote for up to 30302 ms, ${rest}`,
+      'log locks are available: 2 of 3 masters vote',
+    ]);
+  });
+
+  it('warn at once where new masters do not vote early', () => {
+    const { lines } = boot(undefined, a);
+    expect(lines).toEqual([
+      `warn master a does not vote for up to 30302 ms, ${rest}`,
+      `warn no lock until 12:00:31 (31 s) at the latest: 0 of 1 master votes (a: quarantined, ${reason})`,
+    ]);
+  });
+
+  it('name no usual time that is longer than the quarantine', () => {
+    const { lines } = boot(2_500, ...[a, b, c].map((one) => ({ ...one, remaining: 1_012 })));
+    expect(lines).toEqual(['log the masters are new: locks by 12:00:02 (2 s) at the latest: 0 of 3 masters vote']);
+  });
 });
 
 describe('The lines about the quorum', () => {
