@@ -108,7 +108,8 @@ export function problemFrom(error: unknown, { usesTls, hasAnswered, secrets }: P
   const message = redactedMessageOf(error, secrets);
   if (isReply(error)) return problemFromReply(message);
   const code = codeOf(error);
-  if (hasAnswered) return { what: message };
+  // A port that refuses has no connection over which it could have answered.
+  if (hasAnswered && code !== 'ECONNREFUSED') return { what: message };
   const known = BY_CODE[code] ?? BY_TEXT.find(([pattern]) => pattern.test(`${code} ${message}`))?.[1];
   if (known) return known(message);
   if (/\b(?:ECONNRESET|EPIPE|ECONNABORTED)\b|^Connection is closed/.test(`${code} ${message}`)) {

@@ -112,6 +112,13 @@ describe('The problem behind an error', () => {
     expect(problemFrom(error, { ...CONTEXT, hasAnswered: true })).toEqual({ what: 'read ECONNRESET of ***' });
   });
 
+  it('has its advice after an earlier connection, too, if the port refuses', () => {
+    const error = failure('connect ECONNREFUSED 10.0.0.1:1', 'ECONNREFUSED');
+    expect(reasonOf(problemFrom(error, { ...CONTEXT, hasAnswered: true }))).toContain(
+      ': start it, or correct its address',
+    );
+  });
+
   it('hints at rediss:// without TLS, and at a certificate of the client with it', () => {
     expect(reasonOf(closedEarly(false))).toContain('use rediss://');
     expect(reasonOf(closedEarly(true))).toContain('tls: { cert, key }');
