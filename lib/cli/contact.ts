@@ -31,6 +31,9 @@ export function isFailure(outcome: ContactResult): outcome is ContactFailure {
   return 'code' in outcome;
 }
 
+const HANGS =
+  'its port takes connections, so it hangs or is slow: look at its load and its log, or give a longer --timeout';
+
 // A connection for a few commands: it is opened once and not reopened when it breaks.
 export class Contact {
   readonly name: string;
@@ -38,6 +41,7 @@ export class Contact {
   private readonly group: SentinelGroup | undefined;
   private readonly secrets: readonly string[];
   private trouble: unknown;
+  private isOpen = false;
 
   constructor(
     { name, client }: NamedClient,
@@ -72,6 +76,7 @@ export class Contact {
         reject(error instanceof Error ? error : new Error(String(error)));
       });
       this.client.on('close', () => reject(new Error('the connection was closed')));
+      this.client.on('connect', () => (this.isOpen = true));
       this.client.on('ready', () => resolve());
       // Events report the result.
       this.client.connect().catch(() => undefined);
@@ -93,7 +98,9 @@ export class Contact {
   private async explained({ code, reason }: ContactFailure): Promise<ContactFailure> {
     const context = { usesTls: Boolean(this.client.options.tls), hasAnswered: false, secrets: this.secrets };
     const problem: ConnectionProblem =
-      this.trouble === undefined ? { what: reason, isVague: true } : problemFrom(this.trouble, context);
+      this.trouble === undefined
+        ? { what: reason, isVague: true, ...(this.isOpen && { advice: HANGS }) }
+        : problemFrom(this.trouble, context);
     const found = problem.isVague ? await this.examine(context) : undefined;
     const { what, advice, isPermanent } = found ?? problem;
     return { code: /^[A-Z]{2,}(?= )/.exec(what)?.[0] ?? code, reason: what, advice, isPermanent };

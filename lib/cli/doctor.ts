@@ -23,7 +23,7 @@ import {
 } from './findings.js';
 import { isVital } from './permissions.js';
 import { type Paint, plain, table, type Terminal } from './terminal.js';
-import { duration } from '../core/display.js';
+import { counted, duration, votesOf } from '../core/display.js';
 
 // Characters of a run id: enough to distinguish servers.
 const SHOWN_OF_RUN = 8;
@@ -208,6 +208,6 @@ function summaryOf({ healthy, masters, quorum, voters, locksIn, findings }: Verd
       : spare === 0
         ? 'locks work, but no further master may fail'
         : `locks work, and ${spare}${voters.length < masters ? ' more' : ''} may fail`;
-  const state = healthy ? 'healthy' : `${count} ${count === 1 ? 'problem' : 'problems'}`;
-  return `${state}: ${voters.length} of ${masters} masters vote, ${quorum} must; ${outlook}`;
+  const state = healthy ? 'healthy' : counted(count, 'problem');
+  return `${state}: ${votesOf(voters.length, masters)}, ${quorum} must; ${outlook}`;
 }

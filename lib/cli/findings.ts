@@ -7,7 +7,7 @@ import {
   middleOf,
 } from './examination.js';
 import { type MasterStanding, mayVoteEarly, plain, quarantineFor, standingOf, waitForQuorum } from './terminal.js';
-import { duration } from '../core/display.js';
+import { counted, duration, votesOf } from '../core/display.js';
 import { enoughFor } from '../core/health/circuit-breaker-master.js';
 import { quorumOf } from '../core/acquire/quorum-call.js';
 import { resolveSettings } from '../core/settings/settings.js';
@@ -46,7 +46,7 @@ export function onCluster({ unserved, unreachable, shards }: ClusterExamination)
     ),
   );
   if (unserved > 0) {
-    const what = `${unserved} of 16384 slots have no primary: locks in them fail`;
+    const what = `${unserved} of 16384 slots ${unserved === 1 ? 'has' : 'have'} no primary: locks in ${unserved === 1 ? 'it' : 'them'} fail`;
     findings.push(problem(what, 'assign them: redis-cli --cluster fix <host:port>'));
   }
   if (shards.length < ELECTING) {
@@ -76,7 +76,7 @@ export function onShard({ shard }: Examination, { nodeTimeout }: ClusterExaminat
     findings.push(problem(what, `set clusterNodeTimeout to ${shard.nodeTimeout} or more`));
   }
   if (replicas === 0) {
-    const what = `it has no replica: when it fails, the locks of its ${partitions} partitions fail until it is back`;
+    const what = `it has no replica: when it fails, the locks of its ${counted(partitions, 'partition')} fail until it is back`;
     findings.push(note(what, 'add a replica, or use three independent masters'));
   }
   return findings;
@@ -331,7 +331,7 @@ function onStanding(one: Examination): Finding[] {
     const what = `its votes do not count for ${duration(wait)}: ${plain(reason)}`;
     const advice = report?.marker?.isVetoed
       ? 'wait: a process that held a lock has met it, and that lock may be older'
-      : `wait; or end it with: npx nestjs-redlock trust ${master}`;
+      : `wait; or, if certainly no lock from before is held (two holders are possible otherwise): npx nestjs-redlock trust ${master}`;
     return [{ ...note(what, advice), master }];
   }
   const effect =
@@ -357,7 +357,7 @@ function onSeals({ master, shard }: Examination): Finding[] {
 
 function onShortage({ examined, voters, locksIn }: Votes): Unplaced {
   const until = locksIn === null ? 'until a process has met the masters' : `for ${duration(locksIn)}`;
-  const count = `${voters.length} of ${examined.length} masters vote now, ${quorumOf(examined.length)} must`;
+  const count = `${votesOf(voters.length, examined.length)} now, ${quorumOf(examined.length)} must`;
   return problem(`no lock can be taken ${until}: ${count}`, adviceOnShortage(examined, locksIn));
 }
 

@@ -1,4 +1,4 @@
-import { showNames, duration } from '../core/display.js';
+import { counted, duration, showNames } from '../core/display.js';
 import type { LockInspection, PermitInspection, TakenPermits } from '../core/operator/inspector.js';
 import { resolveResources } from '../core/settings/resources.js';
 import { resolvePermits } from '../core/settings/settings.js';
@@ -43,7 +43,7 @@ export async function inspectPermits(context: CommandContext, key: string, given
 function permitSummaryOf({ resource, permits, taken, slots }: PermitInspection): string {
   const unknown = slots.filter(({ state }) => state === 'unknown').length;
   const others = unknown > 0 ? `, ${unknown} unknown` : '';
-  return `${showNames([resource])}: ${taken} of ${permits} permits taken${others}`;
+  return `${showNames([resource])}: ${taken} of ${counted(permits, 'permit')} taken${others}`;
 }
 
 function notesOn({ resource, state, sharedBy }: LockInspection, beyond: readonly number[]): string[] {
@@ -91,7 +91,7 @@ function show(inspection: LockInspection, { terminal }: CommandContext): void {
 }
 
 function showPermits({ slots, waiting }: TakenPermits, { resource, state }: LockInspection, terminal: Terminal): void {
-  const permits = `${slots.length} ${slots.length === 1 ? 'permit' : 'permits'} of ${showNames([resource])}`;
+  const permits = `${counted(slots.length, 'permit')} of ${showNames([resource])}`;
   const lock = state === 'free' ? 'no lock of this name, but ' : 'beside the lock, ';
   terminal.print(slotsTable(slots));
   if (waiting > 0) terminal.print(`${waitingWords(waiting)} for a permit`);

@@ -1,4 +1,4 @@
-import { duration, showNames } from '../core/display.js';
+import { counted, duration, showNames } from '../core/display.js';
 import {
   jobOfResource,
   type JobRecord,
@@ -170,7 +170,7 @@ async function showAll(session: Session, context: CommandContext): Promise<numbe
   else if (isComplete) {
     if (found.length > 0) terminal.print(table(JOB_HEAD, found.map(jobRow), paintState(terminal)));
     const where = found.length > 0 ? '' : ` with a record${underPrefix(context)}`;
-    terminal.print(terminal.paint('bold', `${found.length} ${found.length === 1 ? 'job' : 'jobs'}${where}`));
+    terminal.print(terminal.paint('bold', `${counted(found.length, 'job')}${where}`));
   }
   complain(unasked, context);
   if (isComplete) return 0;

@@ -7,7 +7,7 @@ import { literally } from '../redis/permissions.js';
 import { type CommandContext, inSession, type Session } from './session.js';
 import type { MasterReport } from '../core/errors.js';
 import { type LockInspection, inspectionOf } from '../core/operator/inspector.js';
-import { showNames, duration } from '../core/display.js';
+import { counted, duration, showNames } from '../core/display.js';
 import { type Target, titleOf } from '../core/operator/forced-release.js';
 
 interface Search {
@@ -124,8 +124,8 @@ function countOf(all: readonly Listed[]): string {
   const permits = all.filter(({ slot }) => slot !== undefined).length;
   const locks = all.length - permits;
   const parts = [
-    ...(locks > 0 || permits === 0 ? [`${locks} ${locks === 1 ? 'lock' : 'locks'}${holdersOf(all)}`] : []),
-    ...(permits > 0 ? [`${permits} ${permits === 1 ? 'permit' : 'permits'}`] : []),
+    ...(locks > 0 || permits === 0 ? [`${counted(locks, 'lock')}${holdersOf(all)}`] : []),
+    ...(permits > 0 ? [counted(permits, 'permit')] : []),
   ];
   return parts.join(', ');
 }
@@ -134,7 +134,7 @@ function holdersOf(all: readonly Listed[]): string {
   const locks = all.filter(({ slot }) => slot === undefined);
   if (locks.every(({ sharedBy }) => sharedBy === undefined)) return '';
   const count = locks.reduce((sum, { state, sharedBy }) => sum + (sharedBy ?? (state === 'held' ? 1 : 0)), 0);
-  return ` with ${count} ${count === 1 ? 'holder' : 'holders'}`;
+  return ` with ${counted(count, 'holder')}`;
 }
 
 function rowOf(listed: Listed): string[] {

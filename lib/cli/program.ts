@@ -50,7 +50,7 @@ function programOf(version: string, terminal: Terminal, start: Start): Command {
       outputError: (text, write) => write(withHint(withoutValues(text))),
     });
   common(program.command('doctor'))
-    .description('examine the masters: a table, what to change, and a verdict; exit status 1 if no lock can be taken')
+    .description('examine the masters: a table, what to change, and a verdict; exit status 1 if there is a problem')
     .option('--no-restart-guard', 'the applications have restartGuard: false, so masters vote without a marker')
     .option('--durable', 'the applications declare all masters as durable: says which of them visibly are not')
     .option('--master-timeout <duration>', 'masterTimeout of the applications (default: 50ms)')

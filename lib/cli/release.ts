@@ -13,7 +13,7 @@ import { quorumOf } from '../core/acquire/quorum-call.js';
 import { resolveResources } from '../core/settings/resources.js';
 import { type CommandContext, inSession, operator, type Session, UsageError } from './session.js';
 import { heldBy, prefixHint, sharedByWords, slotsWords, table } from './terminal.js';
-import { duration } from '../core/display.js';
+import { counted, duration } from '../core/display.js';
 
 const AT_ONCE =
   'a holder that is alive takes it back with its next extension, unless another one has acquired it, and calls that wait ' +
@@ -146,7 +146,7 @@ async function confirm(
   const name = titleOf(target);
   terminal.complain(
     [
-      `${name} is held on ${held.length} of ${sources.length} masters, by a process that may be working right now.`,
+      `${name} is held on ${held.length} of ${counted(sources.length, 'master')}, by a process that may be working right now.`,
       atOnce
         ? 'It is free at once: others may start meanwhile, and a holder that still extends it may take it again.'
         : 'Its holder cannot extend it any more. No other process gets it before the remaining time has passed.',

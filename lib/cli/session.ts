@@ -1,10 +1,11 @@
 import { hostname, userInfo } from 'node:os';
 import { readFileSync } from 'node:fs';
+import { formatValue } from '../core/display.js';
 import { parseDuration } from '../core/settings/duration.js';
 import { resolveSettings, type Settings } from '../core/settings/settings.js';
 import { type ClusterSettings, clusterSettings, isClusterSource } from '../redis/cluster/cluster-source.js';
 import { type NamedClient, redisClient, redisMasters, refuseTwins, type ServerMaster } from '../redis/master-source.js';
-import { addressesIn } from '../redis/urls.js';
+import { addressesIn, isListOfAddresses, redactAddress } from '../redis/urls.js';
 import { defaultInstance } from '../runtime/instance.js';
 import type { Terminal } from './terminal.js';
 import { RequestEncoder } from '../redis/request-encoding.js';
@@ -63,6 +64,12 @@ export function contextOf(options: CommonOptions, terminal: Terminal): CommandCo
 function sourcesOf({ master = [], mastersFile }: CommonOptions): readonly string[] {
   const named = [...master, ...(mastersFile === undefined ? [] : linesOf(mastersFile))];
   const sources = named.length > 0 ? named : addressesIn(process.env[MASTERS_VARIABLE] ?? '');
+  const list = sources.find(isListOfAddresses);
+  if (list !== undefined) {
+    throw new UsageError(
+      `${formatValue(redactAddress(list))} is several addresses: give each as --master redis://host:6379`,
+    );
+  }
   if (sources.length > 0) return sources;
   throw new UsageError(`no masters: give --master <url> for each, --masters-file <path>, or ${MASTERS_VARIABLE}`);
 }

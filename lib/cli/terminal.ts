@@ -1,6 +1,6 @@
 import Table from 'cli-table3';
 import { quorumOf } from '../core/acquire/quorum-call.js';
-import { duration, showNames } from '../core/display.js';
+import { counted, duration, showNames } from '../core/display.js';
 import type { MasterReport } from '../core/errors.js';
 import type { LockHolder } from '../core/holder.js';
 import type { LockInspection, SlotInspection } from '../core/operator/inspector.js';
@@ -70,7 +70,7 @@ export function plain(text: string): string {
 const MOST_SLOTS = 10;
 
 export function sharedByWords(sharedBy: number): string {
-  return `shared by ${sharedBy} ${sharedBy === 1 ? 'holder' : 'holders'}`;
+  return `shared by ${counted(sharedBy, 'holder')}`;
 }
 
 export function heldBy({ instance, since }: LockHolder): string {
@@ -88,7 +88,9 @@ export function slotsWords(slots: readonly number[]): string {
 }
 
 export function summaryOf({ resource, state, remaining, masters }: LockInspection): string {
-  const count = `${heldOn(masters)} of ${masters.length} masters, ${quorumOf(masters.length)} make a lock`;
+  const quorum = quorumOf(masters.length);
+  const makes = `${quorum} ${quorum === 1 ? 'makes' : 'make'} a lock`;
+  const count = `${heldOn(masters)} of ${counted(masters.length, 'master')}, ${makes}`;
   const left = state === 'held' && remaining !== undefined ? `, for ${duration(remaining)} unless it is extended` : '';
   return `${showNames([resource])} is ${state}${left} (held on ${count})`;
 }

@@ -44,6 +44,15 @@ export function redactUrl(text: string): string {
   return `${scheme}${start > 0 ? '***@' : ''}${shown}`;
 }
 
+// Such as `1 master`, `2 masters`.
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+export function votesOf(voting: number, masters: number): string {
+  return `${voting} of ${counted(masters, 'master')} ${masters === 1 ? 'votes' : 'vote'}`;
+}
+
 export function duration(milliseconds: number | undefined): string {
   if (milliseconds === undefined) return '-';
   const size = Math.abs(milliseconds);

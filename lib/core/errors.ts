@@ -1,5 +1,5 @@
 import type { MasterReply, Quarantine } from './master.interface.js';
-import { formatValue, showNames } from './display.js';
+import { counted, formatValue, showNames } from './display.js';
 import type { LockHolder } from './holder.js';
 
 /** The answer of one master. */
@@ -132,7 +132,7 @@ export class QuorumUnavailableError extends LockError {
     masters: number,
     advice = '',
   ) {
-    const needed = `${quorum} of ${masters} ${masters === 1 ? 'master' : 'masters'} must vote`;
+    const needed = `${quorum} of ${counted(masters, 'master')} must vote`;
     const end = advice === '' ? '' : `. ${advice}`;
     super(`cannot ${intent}: ${needed}${formatReports(answers)}${end}`, resources, answers);
   }

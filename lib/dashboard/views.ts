@@ -1,3 +1,4 @@
+import { votesOf } from '../core/display.js';
 import type { MasterStatus, RedlockStatus } from '../core/health/status.js';
 import { randomUUID } from 'node:crypto';
 import type { JobOutcome } from '../core/jobs/job-record.js';
@@ -20,7 +21,7 @@ const STATES: Readonly<Record<MasterStatus['state'], string>> = {
 export function availabilityOf({ masters, quorum, canVote }: RedlockStatus): Availability {
   const others = masters.filter(({ state }) => state !== 'voting');
   const voting = masters.length - others.length;
-  const votes = `${voting} of ${masters.length} ${masters.length === 1 ? 'master votes' : 'masters vote'}`;
+  const votes = votesOf(voting, masters.length);
   if (others.length === 0) return { reason: `${votes}.` };
   const problems = others.map(
     ({ master, state, reason }) => `${master} ${STATES[state]}${reason ? `: ${reason}` : ''}`,

@@ -3,7 +3,7 @@ import type { LoggerService } from '@nestjs/common';
 import { describeReply, formatReports } from '../core/errors.js';
 import { quorumWithin, type RedlockStatus, votingIn } from '../core/health/status.js';
 import type { LockObserver } from '../core/observer.js';
-import { duration, showNames } from '../core/display.js';
+import { duration, showNames, votesOf } from '../core/display.js';
 import { NEW_DATA } from '../redis/guard/data-record.js';
 
 // Lines of one subject that are written at once.
@@ -219,8 +219,7 @@ export function logTo(
 }
 
 function votes(status: RedlockStatus): string {
-  const all = status.masters.length;
-  return `${votingIn(status)} of ${all} ${all === 1 ? 'master votes' : 'masters vote'}`;
+  return votesOf(votingIn(status), status.masters.length);
 }
 
 function why({ masters }: RedlockStatus): string {

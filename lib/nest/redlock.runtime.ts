@@ -2,6 +2,7 @@ import type { Clock } from '../core/clock.js';
 import { QuorumUnavailableError } from '../core/errors.js';
 import { isHopeless } from '../core/health/connect.js';
 import { measureRoundTrips, warningOfRoundTrips } from '../core/health/circuit-breaker-master.js';
+import { counted } from '../core/display.js';
 import { Keyspace } from '../core/keyspace.js';
 import { Redlock } from '../core/redlock.js';
 import { type Settings, warningOfTtl } from '../core/settings/settings.js';
@@ -188,7 +189,9 @@ async function createRedlockRuntime(
 
 function announce(logger: LoggerService, masters: readonly Master[], settings: Settings): void {
   const names = masters.map(({ name }) => name).join(', ');
-  logger.log(`locks need ${quorumOf(masters.length)} of ${masters.length} masters: ${names}; ttl ${settings.ttl} ms`);
+  logger.log(
+    `locks need ${quorumOf(masters.length)} of ${counted(masters.length, 'master')}: ${names}; ttl ${settings.ttl} ms`,
+  );
   if (masters.length % 2 === 0) {
     const enough = masters.length - 1;
     logger.warn(`masters: ${masters.length} is an even number and survives no more failures than ${enough} would`);

@@ -1,3 +1,4 @@
+import { counted } from '../core/display.js';
 import { resolveFlag } from '../core/settings/settings.js';
 import type { Clock } from '../core/clock.js';
 import type { LockObserver } from '../core/observer.js';
@@ -28,7 +29,7 @@ export function flawsIn({ hasAppendOnlyFile, fsync, isRewriting = false, replica
     ...(fsync === undefined || fsync === 'always' ? [] : [`its appendfsync is ${fsync}, not always`]),
     ...(isRewriting ? ['its append-only file is being written anew, and is incomplete if it is the first one'] : []),
     ...(replicas > 0
-      ? [`it has ${replicas} replicas, whose data may lack its last writes when started in its place`]
+      ? [`it has ${counted(replicas, 'replica')}, whose data may lack its last writes when started in its place`]
       : []),
   ];
 }

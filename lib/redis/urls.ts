@@ -272,9 +272,9 @@ export function settingsOfUrl(text: string): RedisOptions | string {
   }
 }
 
-// As an environment variable has it.
+// As an environment variable has it, and not the hosts of one URL.
 export function isListOfAddresses(text: string): boolean {
-  return settingsOfUrl(text) === ONE_ADDRESS;
+  return !/^rediss?\+/i.test(text) && settingsOfUrl(text) === ONE_ADDRESS;
 }
 
 function settingsOfServerUrl(text: string): RedisOptions {

@@ -112,7 +112,10 @@ describe('doctor', () => {
     ]);
     expect(ended.stdout).toMatch(/no: waits for/);
     expect(ended.stdout).toMatch(`note: 127.0.0.1:${a!.port}: its votes do not count for`);
-    expect(ended.stdout).toContain(`npx nestjs-redlock trust 127.0.0.1:${b!.port}`);
+    expect(ended.stdout).toContain(
+      `-> wait; or, if certainly no lock from before is held (two holders are possible otherwise): ` +
+        `npx nestjs-redlock trust 127.0.0.1:${b!.port}`,
+    );
     expect(ended.stdout).toMatch(/1 problem: 1 of 3 masters vote, 2 must; no lock can be taken for \d+\.\d s$/m);
     const json = JSON.parse((await doctor(masters.urls, '--json')).stdout) as Record<string, unknown>;
     expect(json).toMatchObject({
@@ -246,6 +249,9 @@ describe('doctor', () => {
     const ended = await cliProcess(['doctor', ...on(some(1)), '--timeout', '300ms']);
     expect(ended.status).toBe(1);
     expect(problemsIn(ended)).toEqual([expect.stringContaining('no answer within 300 ms')]);
+    expect(ended.stdout).toContain(
+      '-> its port takes connections, so it hangs or is slow: look at its load and its log',
+    );
   });
 
   it('finds a wrong clock', async () => {
@@ -285,7 +291,7 @@ describe('doctor', () => {
     }
     expect(problemsIn(ended)[0]).toMatch(/: locks fail on it/);
     expect(problemsIn(ended)[0]).not.toMatch(/\+(?:get|set|time|subscribe)\b/);
-    expect(ended.stdout).toContain('0 of 1 masters vote, 1 must; no lock can be taken');
+    expect(ended.stdout).toContain('0 of 1 master votes, 1 must; no lock can be taken');
     const json = JSON.parse((await doctor([url], '--json')).stdout) as { examined: { missing: string[] }[] };
     expect(json.examined[0]?.missing.sort()).toEqual(['&lock:*', '+evalsha', '+hset', '+zadd', '~lock:*']);
 
@@ -294,7 +300,7 @@ describe('doctor', () => {
     expect(problemsIn(slower)).toEqual([
       expect.stringMatching(/lacks \+pubsub\|numsub \+info \+subscribe: locks work, but/),
     ]);
-    expect(slower.stdout).toContain('1 of 1 masters vote');
+    expect(slower.stdout).toContain('1 of 1 master votes');
   });
 
   it('finds a server that lacks a command, and one that refuses writes', async () => {
@@ -341,6 +347,7 @@ describe('The masters of doctor', () => {
   it.each<[string, string[]]>([
     ['none', ['doctor']],
     ['a file that is not there', ['doctor', '--masters-file', '/nowhere/masters']],
+    ['several in one option', ['doctor', '--master', `redis://u:${encoded}@a,redis://u:${encoded}@b`]],
     ['a URL that cannot be parsed', ['doctor', '--master', `redis://u:${PASSWORD}@host`]],
     ['another scheme', ['doctor', '--master', `http://u:${encoded}@host`]],
     ['one address twice', ['doctor', ...on([`redis://:${encoded}@localhost`, 'redis://LOCALHOST:6379/1'])]],
@@ -357,6 +364,16 @@ describe('The masters of doctor', () => {
     expectSilenceAbout(PASSWORD, ended);
   });
 
+  it('are each given by an option of their own, and the error says so', async () => {
+    const { status, stderr } = await cli(['doctor', '--master', 'redis://a:1,redis://b:1']);
+    expect([status, stderr]).toEqual([
+      2,
+      expect.stringMatching(
+        /^error: "redis:\/\/a:1,redis:\/\/b:1" is several addresses: give each as --master redis:\/\/host:6379$/m,
+      ),
+    ]);
+  });
+
   it('have to follow --master, and the error says so', async () => {
     const { stderr } = await cli(['doctor', 'redis://127.0.0.1:1', 'redis://127.0.0.1:2']);
     expect(stderr).toContain('Give each master as --master <url>.');
@@ -366,6 +383,7 @@ describe('The masters of doctor', () => {
     expect((await cli(['nosuch'])).stderr).toMatch(/^error: unknown command 'nosuch'\n.*--help shows the commands/);
     const all = await cli(['--help']);
     expect(all.status).toBe(0);
+    expect((await cli(['doctor', '--help'])).stdout).toMatch(/exit\s+status\s+1\s+if\s+there\s+is\s+a\s+problem/);
     for (const name of ['doctor', 'inspect', 'list', 'release', 'trust']) {
       expect(all.stdout).toMatch(new RegExp(`^  ${name}\\b`, 'm'));
       const { status, stdout } = await cli([name, '--help']);

@@ -123,7 +123,7 @@ describe('The command line on a cluster', () => {
     }
     const table = await cliProcess(['doctor', '--master', urlOf(cluster), ...PATIENTLY]);
     expect(table.stdout).toMatch(/partitions +(?:│ 8[56] of 256 +){3}│/);
-    expect(table.stdout).toContain('healthy: 1 of 1 masters vote');
+    expect(table.stdout).toContain('healthy: 1 of 1 master votes');
   });
 
   it('finds a primary and a replica that cannot be reached, and names them', async () => {

@@ -92,7 +92,7 @@ describe('The command line', () => {
         const { port } = mistakes.sourceOf(mistake as Mistake);
         const [what, advice] = splitAt(reason, ': ');
         expect(stdout).toContain(`problem: 127.0.0.1:${port}: ${what}\n  -> ${advice}\n`);
-        expect(stdout).toContain('1 problem: 0 of 1 masters vote, 1 must; no lock can be taken');
+        expect(stdout).toContain('1 problem: 0 of 1 master votes, 1 must; no lock can be taken');
         expect(status).toBe(1);
         expect(stdout + stderr).not.toContain(PASSWORD);
       },

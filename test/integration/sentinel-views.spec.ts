@@ -205,7 +205,7 @@ describe('A group that three sentinels watch', () => {
       await using first = await broken.listen();
       const ports = [first.port, ...sentinels.map(({ port }) => port)];
       const examine = (source: string): Promise<Ended> => cli(['doctor', '--master', source]);
-      expect((await examine(url(ports))).stdout).toContain('1 of 1 masters vote');
+      expect((await examine(url(ports))).stdout).toContain('1 of 1 master votes');
       const other = await examine(url(ports).replace(GROUP, 'other'));
       expect(other.stdout).toContain(`127.0.0.1:${first.port}: no answer within 1000 ms`);
       expect(other.stdout).toContain(': it watches no primary with the name other');

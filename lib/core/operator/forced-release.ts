@@ -1,4 +1,4 @@
-import { duration, showNames } from '../display.js';
+import { counted, duration, showNames } from '../display.js';
 import type { Clock } from '../clock.js';
 import type { MasterReport } from '../errors.js';
 import {
@@ -165,7 +165,7 @@ export interface AuditRecord extends ForcedRelease, Target {
 // One line, whatever characters the names contain.
 export function auditLine(record: AuditRecord): string {
   const { at, by, mode, released, masters, taken, unreached, left } = record;
-  const places = `${taken.length} of ${masters} masters (${taken.join(', ') || 'none'})`;
+  const places = `${taken.length} of ${counted(masters, 'master')} (${taken.join(', ') || 'none'})`;
   const others = unreached.length > 0 ? `, not on ${unreached.join(', ')}` : '';
   const verb = released ? 'released' : 'failed to release';
   return `audit: ${at} ${showNames([by])} ${verb} ${titleOf(record)} (${mode}, ${duration(left)} left) on ${places}${others}`;

@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import { JOB_HEAD, jobJson, jobRow, type JobStanding, RUN_HEAD, runRows } from '../../../lib/cli/jobs.js';
 import { matcherOf, plain, processTerminal, table, wrap } from '../../../lib/cli/terminal.js';
 import { literally } from '../../../lib/redis/permissions.js';
-import { duration } from '../../../lib/core/display.js';
+import { counted, duration, votesOf } from '../../../lib/core/display.js';
 import { endRecord, type JobRecord, markRecord, startRecord } from '../../../lib/core/jobs/job-record.js';
 
 type Streams = Parameters<typeof processTerminal>[0];
@@ -38,6 +38,14 @@ describe('The terminal', () => {
 });
 
 describe('The output for people', () => {
+  it('has the singular for one master, and not for none', () =>
+    expect([counted(1, 'master'), counted(0, 'master'), votesOf(0, 1), votesOf(1, 3)]).toEqual([
+      '1 master',
+      '0 masters',
+      '0 of 1 master votes',
+      '1 of 3 masters vote',
+    ]));
+
   it.each<{ of: number | undefined; words: string }>([
     { of: undefined, words: '-' },
     { of: 0, words: '0.0 ms' },

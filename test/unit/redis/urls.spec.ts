@@ -5,7 +5,7 @@ import type { ClusterSettings } from '../../../lib/redis/cluster/cluster-source.
 import { doctorCommand, placeholderClusterUrlOf, placeholderUrlOf } from '../../../lib/redis/doctor-command.js';
 import { redisMasters } from '../../../lib/redis/master-source.js';
 import type { RedisClient } from '../../../lib/redis/redis-client.interface.js';
-import { addressesIn, redactAddress, settingsOfUrl } from '../../../lib/redis/urls.js';
+import { addressesIn, isListOfAddresses, redactAddress, settingsOfUrl } from '../../../lib/redis/urls.js';
 import { contextOf } from '../../support/context.js';
 import { fc } from '../../support/properties.js';
 
@@ -19,6 +19,20 @@ it.each([
   ['redis+cluster://a:1,b:2,rediss+cluster://c', ['redis+cluster://a:1,b:2', 'rediss+cluster://c']],
 ])('addressesIn splits a list at its commas, but not between the hosts of one URL: %j', (list, addresses) =>
   expect(addressesIn(list)).toEqual(addresses),
+);
+
+it.each([
+  ['redis://a:1,redis://b:1', true],
+  ['redis://:p@a:1,redis://:p@b:1', true],
+  ['a:1,b:1', true],
+  ['redis://:a,b@host', false],
+  ['redis://a', false],
+  ['redis+cluster://a:1,b:1', false],
+  ['rediss+sentinel://a:1,b:1/m', false],
+  ['host:6379,password=p,ssl=True', false],
+  ['/run/a,b.sock', false],
+])('isListOfAddresses recognizes several addresses in one text, and not several hosts of one: %j', (text, isList) =>
+  expect(isListOfAddresses(text)).toBe(isList),
 );
 
 const TLS = { tls: {}, enableTLSForSentinelMode: true, sentinelTLS: {} };
