@@ -124,7 +124,7 @@ async function createRedlockRuntime(
   if (warning !== undefined) warn(warning);
   const random = new SystemRandom();
   const given = observersOf(options.observers);
-  const hub = new ObserverHub(reportTo(logger)).add(logTo(logger, clock, () => guard?.usualWait));
+  const hub = new ObserverHub(reportTo(logger)).add(logTo(logger, clock, () => guard?.newMasters.usualWait));
   const { observer } = hub;
   if (!enabled) {
     logger.warn('locking is disabled by `enabled: false`: everything runs without locks');

@@ -517,7 +517,7 @@ export class RedisMaster implements Master, GuardedServer {
     if (request.op === 'beat') data.confirmTtl(request.ttl, sent);
     // Protocol 8.9
     if (!grantsKeys(request) || data.knewTtl(request.ttl, received)) return reply;
-    guard.repeatAnnouncement();
+    guard.ttls.repeat();
     return { kind: 'quarantined', sent: true, ...UNANNOUNCED };
   }
 

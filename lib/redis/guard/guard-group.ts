@@ -40,9 +40,7 @@ function firstOfEach<T>(all: readonly T[], idIn: (one: T) => string): readonly T
   const seen = new Set<string>();
   return all.filter((one) => {
     const id = idIn(one);
-    const isTwin = id !== '' && seen.has(id);
-    seen.add(id);
-    return !isTwin;
+    return id === '' || seen.size < seen.add(id).size;
   });
 }
 

@@ -29,15 +29,12 @@ export class NewMasters {
     this.quiet = undefined;
   }
 
-  // In milliseconds, if all are new; `undefined` where none votes early.
+  // In milliseconds, if all are new; `undefined` where none votes early, and only `maxTtl` bounds the wait.
   get usualWait(): number | undefined {
     const { identities, clusters } = this.group;
-    const isPossible =
-      identities.length >= EARLY_FROM &&
-      clusters.length === 0 &&
-      // A holder may still have contact with the primaries before them only, and would veto too late.
-      identities.every(({ server }) => server.handover === 0);
-    return isPossible ? EARLY_AFTER : undefined;
+    // A holder may still have contact with the primaries before a failover only, and would veto too late.
+    const isPossible = clusters.length === 0 && identities.every(({ server }) => server.handover === 0);
+    return isPossible && identities.length >= EARLY_FROM ? EARLY_AFTER : undefined;
   }
 
   // In milliseconds; `undefined` if not all are new and unvetoed: a holder would have vetoed one of them. A report

@@ -136,9 +136,9 @@ interface Reading {
 export class RestartGuard implements Witness {
   readonly markerName: string;
   private readonly group: GuardGroup;
-  private readonly ttls: TtlAnnouncements;
+  readonly ttls: TtlAnnouncements;
   private readonly steps: StepJudge;
-  private readonly newMasters: NewMasters;
+  readonly newMasters: NewMasters;
   private readonly rounds: GuardRounds;
   private contactedAt = -Infinity;
   private wasEngaged = false;
@@ -177,11 +177,6 @@ export class RestartGuard implements Witness {
   // Masters in memory cannot restart without their process.
   get isNeeded(): boolean {
     return this.group.identities.length > 0;
-  }
-
-  // Of new masters, in milliseconds; `undefined` if only `maxTtl` bounds it.
-  get usualWait(): number | undefined {
-    return this.newMasters.usualWait;
   }
 
   get pendingTimers(): number {
@@ -241,11 +236,6 @@ export class RestartGuard implements Witness {
   // Returns whether what the server granted with this reading of its clock, in milliseconds, may count.
   sampled(identity: DataRecord, sent: Instant, time: number): boolean {
     return this.steps.sampled(identity, sent, time);
-  }
-
-  // A server granted a ttl that it had perhaps not heard of: the next attempt announces it.
-  repeatAnnouncement(): void {
-    this.ttls.repeat();
   }
 
   close(): void {
@@ -339,8 +329,7 @@ export class RestartGuard implements Witness {
 
   private get isCalm(): boolean {
     const { isEngaged, identities } = this.group;
-    if (isEngaged) return false;
-    return identities.every(({ isSuspect, unknownSince }) => !isSuspect && unknownSince === undefined);
+    return !isEngaged && identities.every(({ isSuspect, unknownSince }) => !isSuspect && unknownSince === undefined);
   }
 
   // In milliseconds.
@@ -362,7 +351,6 @@ export class RestartGuard implements Witness {
   private tick(): void {
     const { now, isEngaged, identities } = this.group;
     this.timer = undefined;
-    this.timerDue = Infinity;
     if (isEngaged || this.wasEngaged) this.idleSince = now;
     this.isBusy = now - this.idleSince < SAMPLE_INTERVAL;
     this.wasEngaged = false;

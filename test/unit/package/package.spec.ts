@@ -99,7 +99,7 @@ describe('A release', () => {
 });
 
 const folder = join(root, '.github/workflows');
-const PARTS = ['checks', 'packages', 'models', 'servers'];
+const PARTS = ['checks', 'models', 'packages', 'servers'];
 
 type Permissions = Readonly<Record<string, string>>;
 
