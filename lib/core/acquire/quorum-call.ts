@@ -213,27 +213,34 @@ export class QuorumCall {
   }
 }
 
-// Unlike a quorum call, this waits for every answer.
-export function askAll({
-  masters,
-  request,
-  clock,
-  timeout,
-}: Pick<QuorumRequest, 'request' | 'clock' | 'timeout'> & {
-  readonly masters: readonly Pick<Master, 'name' | 'ask'>[];
-}): Promise<readonly MasterReport[]> {
+interface Inquiry<M extends Pick<Master, 'name' | 'ask'>> extends Pick<QuorumRequest, 'clock' | 'timeout'> {
+  readonly masters: readonly M[];
+  // A reply for a master that need not be asked.
+  readonly request: MasterRequest | ((master: M) => MasterRequest | MasterReply);
+  // Sees each answer when it arrives, and returns what counts.
+  readonly judge?: (answer: MasterReply, master: M) => MasterReply;
+  // No further answer can change the result.
+  readonly isDecided?: (answers: readonly MasterReply[]) => boolean;
+}
+
+// Unlike a quorum call, this waits for every answer, unless `isDecided` says otherwise.
+export function askAll<M extends Pick<Master, 'name' | 'ask'>>(inquiry: Inquiry<M>): Promise<readonly MasterReport[]> {
+  const { masters, request, clock, timeout, judge, isDecided } = inquiry;
   return new Promise((resolve) => {
-    const answers = new Map<Pick<Master, 'name' | 'ask'>, MasterReply>();
+    const answers = new Map<M, MasterReply>();
     const finish = (): void => {
       timer.cancel();
       resolve(masters.map((master) => ({ master: master.name, answer: answers.get(master) ?? TIMED_OUT })));
     };
     const timer = clock.schedule(timeout, () => clock.afterInput(finish));
+    const count = (master: M, answer: MasterReply): void => {
+      answers.set(master, judge ? judge(answer, master) : answer);
+      if (answers.size === masters.length || isDecided?.([...answers.values()])) finish();
+    };
     for (const master of masters) {
-      master.ask(request, (answer) => {
-        answers.set(master, answer);
-        if (answers.size === masters.length) finish();
-      });
+      const asked = typeof request === 'function' ? request(master) : request;
+      if ('op' in asked) master.ask(asked, (answer) => count(master, answer));
+      else count(master, asked);
     }
   });
 }

@@ -106,17 +106,18 @@ export async function measureRoundTrips(
     const open = masters.filter((master) => !master.problem() && (trips.get(master.name) ?? Infinity) >= enough);
     if (open.length === 0) break;
     const asked = clock.read().monotonic;
-    const timed = open.map((master) => ({
-      name: master.name,
-      ask: (request: MasterRequest, reply: ReplyCallback): void =>
-        master.ask(request, (answer) => {
-          const taken = clock.read().monotonic - asked;
-          const hasAnswered = answer.kind !== 'unreachable' && answer.kind !== 'timeout';
-          if (hasAnswered) trips.set(master.name, Math.min(taken, trips.get(master.name) ?? Infinity));
-          reply(answer);
-        }),
-    }));
-    await askAll({ masters: timed, request: { op: 'inspect', keys: [key] }, clock, timeout: ANSWER_WITHIN });
+    await askAll({
+      masters: open,
+      request: { op: 'inspect', keys: [key] },
+      clock,
+      timeout: ANSWER_WITHIN,
+      judge: (answer, { name }) => {
+        const taken = clock.read().monotonic - asked;
+        const hasAnswered = answer.kind !== 'unreachable' && answer.kind !== 'timeout';
+        if (hasAnswered) trips.set(name, Math.min(taken, trips.get(name) ?? Infinity));
+        return answer;
+      },
+    });
   }
   return [...trips].map(([master, fastest]) => ({ master, fastest }));
 }

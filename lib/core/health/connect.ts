@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../clock.js';
 import { describeReply, type MasterReport, QuorumUnavailableError } from '../errors.js';
-import type { Master, MasterReply, MasterRequest, ReplyCallback, UnreachableReply } from '../master.interface.js';
+import type { Master, MasterReply, UnreachableReply } from '../master.interface.js';
 import { askAll, quorumOf } from '../acquire/quorum-call.js';
 import { type MasterStatus, type RedlockStatus, summarize } from './status.js';
 import type { CircuitBreakerMaster } from './circuit-breaker-master.js';
@@ -22,15 +22,16 @@ export async function probeMasters(
 ): Promise<RedlockStatus> {
   const asked = clock.read().monotonic;
   const latencies = new Map<string, number>();
-  const timed = masters.map((master) => ({
-    name: master.name,
-    ask: (request: MasterRequest, reply: ReplyCallback): void =>
-      master.ask(request, (answer) => {
-        latencies.set(master.name, clock.read().monotonic - asked);
-        reply(answer);
-      }),
-  }));
-  const reports = await askAll({ masters: timed, request: { op: 'probe', keys: [key] }, clock, timeout });
+  const reports = await askAll({
+    masters,
+    request: { op: 'probe', keys: [key] },
+    clock,
+    timeout,
+    judge: (answer, { name }) => {
+      latencies.set(name, clock.read().monotonic - asked);
+      return answer;
+    },
+  });
   const { instance, masters: known } = status();
   return summarize(
     instance,

@@ -1,8 +1,8 @@
 import { type MasterReport, QuorumUnavailableError, RedlockConfigError } from '../errors.js';
 import { type Ballot, compareVersions, EXPIRES_EARLY, type StateReport } from './state-entry.js';
-import { type Clock, elapsedSince, type Instant } from '../clock.js';
+import { type Clock, elapsedBetween, type Instant } from '../clock.js';
 import { showNames } from '../display.js';
-import { type Master, type MasterReply, type MasterRequest, TIMED_OUT } from '../master.interface.js';
+import { type Master, type MasterReply, TIMED_OUT } from '../master.interface.js';
 import { askAll, quorumOf } from '../acquire/quorum-call.js';
 import { microsecondsOf } from '../wall-clock.js';
 
@@ -134,49 +134,6 @@ function isSame(report: StateReport, newest: StateReport | undefined): boolean {
   return one && other ? compareVersions(one.version, other.version) === 0 : one === other;
 }
 
-interface StateRoundOptions {
-  readonly masters: readonly Master[];
-  readonly clock: Clock;
-  // Milliseconds after which a master that has not answered counts as timed out.
-  readonly timeout: number;
-  // A reply if the master need not be asked.
-  readonly requestTo: (master: Master) => MasterRequest | MasterReply;
-  // No further answer can change the result.
-  readonly isDecided: (answers: readonly MasterReply[]) => boolean;
-  // Called with each answer that counts, when it arrives.
-  readonly onAnswer?: (answer: MasterReply, master: Master) => void;
-  // An answer counts that arrives after the timeout, while this process was busy.
-  readonly countsLate: boolean;
-}
-
-// Resolves with the answers when the result is certain, at the latest after the timeout.
-function stateRound(options: StateRoundOptions): Promise<readonly MasterReport[]> {
-  const { masters, clock, timeout, requestTo, isDecided, onAnswer, countsLate } = options;
-  return new Promise((resolve) => {
-    const started = clock.read();
-    const answers = new Map<Master, MasterReply>();
-    let isOpen = true;
-    const finish = (): void => {
-      if (!isOpen) return;
-      isOpen = false;
-      timer.cancel();
-      resolve(masters.map((master) => ({ master: master.name, answer: answers.get(master) ?? TIMED_OUT })));
-    };
-    const timer = clock.schedule(timeout, () => clock.afterInput(finish));
-    const count = (master: Master, answer: MasterReply): void => {
-      const isLate = !countsLate && elapsedSince(clock, started) > timeout; // @mutant late-openings-counted
-      answers.set(master, isLate ? TIMED_OUT : answer);
-      if (!isLate) onAnswer?.(answer, master);
-      if (answers.size === masters.length || isDecided([...answers.values()])) finish();
-    };
-    for (const master of masters) {
-      const request = requestTo(master);
-      if ('op' in request) master.ask(request, (answer) => count(master, answer));
-      else count(master, request);
-    }
-  });
-}
-
 // An opening is repeated if another holder had a larger ballot or answers came late.
 const MOST_OPENINGS = 5;
 
@@ -271,12 +228,11 @@ export class StateRegister {
     const { number, id } = this.ballot;
     const version = { number, id, sequence: ++this.sequence };
     const { key, entry, token, masters, clock } = this.options;
-    const answers = await stateRound({
+    const answers = await askAll({
       masters,
       clock,
       timeout,
-      countsLate: true,
-      requestTo: (master) => {
+      request: (master) => {
         const generation = this.generations.get(master);
         if (generation === undefined) return QUARANTINED;
         return { op: 'write-state', keys: [key], entry, token, generation, version, life, json };
@@ -299,19 +255,24 @@ export class StateRegister {
     );
     const { ballot, generations } = this;
     this.clocks = [];
-    return stateRound({
+    const started = clock.read();
+    return askAll({
       masters,
       clock,
       timeout: masterTimeout,
-      countsLate: false,
-      requestTo: (master) => {
+      request: (master) => {
         const generation = generations.get(master);
         if (generation === undefined) return QUARANTINED;
         return { op: 'open-state', keys: [key], entry, token, generation, ballot, life: DEFAULT_STATE_LIFE };
       },
-      onAnswer: (answer, { name: master }) => {
-        if (answer.kind !== 'granted' || !answer.state) return;
-        this.clocks = [...this.clocks, { master, time: answer.state.time, at: clock.read() }];
+      // An answer that comes late, while this process was busy, does not count.
+      judge: (answer, { name: master }) => {
+        const at = clock.read();
+        if (elapsedBetween(started, at) > masterTimeout) return TIMED_OUT; // @mutant late-openings-counted
+        if (answer.kind === 'granted' && answer.state) {
+          this.clocks = [...this.clocks, { master, time: answer.state.time, at }];
+        }
+        return answer;
       },
       isDecided: (replies) => !awaitsAll && this.isOpened(replies),
     });
