@@ -19,7 +19,6 @@ import { type RedlockStatus, statusOf } from './health/status.js';
 import { PendingReleases } from './acquire/quorum-lock.js';
 import { PermitBook, PermitChoice, queueOfPermits } from './acquire/permits.js';
 import { type Capacity, WaitQueue } from './acquire/process-queue.js';
-import { WakeUps } from './acquire/places.js';
 import { WallClockWatch } from './wall-clock.js';
 import { Waiter } from './acquire/waiter.js';
 import { CircuitBreakerMaster } from './health/circuit-breaker-master.js';
@@ -110,8 +109,6 @@ export class Redlock {
       timeout: settings.masterTimeout,
     });
     const listener = this.keyspace.channelOf(random.token());
-    const { keyspace, homeMasters, queue } = this;
-    const wakeUps = new WakeUps({ keyspace, homeMasters, queue, listener });
     this.acquisitionContext = {
       masters: this.masters,
       homeMasters: this.homeMasters,
@@ -125,7 +122,7 @@ export class Redlock {
       listener,
       releases: this.releases,
       standstill: this.standstill,
-      notified: (master, key) => wakeUps.wake(master, key),
+      notified: (master, key) => this.wake(master, key),
     };
     this.wallClock = new WallClockWatch({
       clock,
@@ -380,6 +377,25 @@ export class Redlock {
       if (lease.isUsed) entry.leave();
     } else this.queue.wakeFirst(slot === undefined ? resources : [queueOfPermits(resource)]);
     this.idle.check();
+  }
+
+  // Without a key: notifications may have been lost.
+  private wake(master: CircuitBreakerMaster, key: string | undefined): void {
+    const { homeMasters, keyspace, queue, acquisitionContext } = this;
+    if (key === undefined) {
+      homeMasters.noteLostNotifications(master);
+      queue.wakeAll();
+      return;
+    }
+    homeMasters.noteNotification(master);
+    const { resource, slot } = keyspace.targetOf(key);
+    // Protocol 11.11
+    if (queue.notify(slot === undefined ? resource : queueOfPermits(resource), slot)) return;
+    // The waiter has given up in the meantime: it is the turn of the next process.
+    const { keys, queues } = keyspace.namesOfTarget({ resource, slot });
+    const request = { op: 'leave', keys, queues, waiter: acquisitionContext.listener } as const;
+    // It is not known for which of the two this process was next.
+    for (const isShared of [false, true]) master.ask({ ...request, isShared }, () => undefined);
   }
 
   private expireLeases(): void {

@@ -236,7 +236,7 @@ export const MUTANTS = [
     'barriers not looked at',
     { 'barriers-not-looked-at': 'local precedes = false', 'barriers-not-looked-at-in-memory': 'return false;' },
   ],
-  ['barrier on one master', { 'barrier-on-one-master': 'this.masters[0]?.ask(request, () => undefined);' }],
+  ['barrier on one master', { 'barrier-on-one-master': 'masters[0]?.ask(request, () => undefined);' }],
 ].map(([name, lines, model]) => ({ name, lines, isInModel: model !== undefined, firstSeed: FIRST_SEEDS[name] ?? 1 }));
 
 const ANCHORED = /^( *).* (?:\/\/|--) @mutant (.+)$/gm;
