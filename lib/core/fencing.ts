@@ -2,7 +2,7 @@ import type { LeasedKeys } from './acquire/quorum-lock.js';
 import type { Clock } from './clock.js';
 import type { Random } from './holder.js';
 import { hash } from './keyspace.js';
-import type { DrawRequest, Master, MasterReply, MasterRequest } from './master.interface.js';
+import { type DrawRequest, type Master, type MasterReply, TIMED_OUT } from './master.interface.js';
 import { microsecondsOf } from './wall-clock.js';
 import { QuorumCall, quorumOf, type SendRequest } from './acquire/quorum-call.js';
 
@@ -131,7 +131,7 @@ export class TokenAgreement {
       request: { op: 'draw', keys, token, counters: countersOf(keys), atLeast, isFirst },
       judge: (answer) => {
         if (answer.kind !== 'granted') return answer;
-        if (extension !== this.extensions || master.identity().data !== data) return STALE;
+        if (extension !== this.extensions || master.identity().data !== data) return TIMED_OUT;
         this.drawn.set(master, data);
         return answer;
       },
@@ -148,11 +148,6 @@ export class TokenAgreement {
   }
 }
 
-const STALE: MasterReply = Object.freeze({ kind: 'timeout', sent: true });
-
-// A placeholder: in a round of draws, every master gets a request of its own.
-const UNUSED: MasterRequest = Object.freeze({ op: 'inspect', keys: [] });
-
 interface TokenDrawContext {
   readonly masters: readonly Master[];
   readonly clock: Clock;
@@ -164,28 +159,21 @@ interface TokenDrawContext {
   readonly remaining: () => number;
 }
 
-export class TokenDraw {
-  private readonly agreement: TokenAgreement;
-
+export class TokenDraw extends TokenAgreement {
   constructor(private readonly context: TokenDrawContext) {
-    this.agreement = new TokenAgreement(quorumOf(context.masters.length), context);
-  }
-
-  beginExtension(): (master: Master, reply: MasterReply) => void {
-    return this.agreement.beginExtension();
+    super(quorumOf(context.masters.length), context);
   }
 
   // A larger number is progress, so another round follows at once. `undefined` if a round brought neither an agreement
   // nor progress, or if the validity ended.
   async run(atLeast: number): Promise<number | undefined> {
-    const { agreement, context } = this;
-    agreement.demand(atLeast);
-    let agreed = agreement.agreed;
+    this.demand(atLeast);
+    let { agreed } = this;
     while (agreed === undefined) {
-      const before = agreement.progress;
+      const { progress: before } = this;
       const { fences } = await this.round();
-      agreed = agreement.conclude(fences);
-      if (agreed === undefined && (agreement.progress === before || context.remaining() <= 0)) return undefined;
+      agreed = this.conclude(fences);
+      if (agreed === undefined && (this.progress === before || this.context.remaining() <= 0)) return undefined;
     }
     return agreed;
   }
@@ -196,11 +184,11 @@ export class TokenDraw {
     // is behind would move tokens back.
     // Protocol 9.4
     const floor = microsecondsOf(clock, 'fencing tokens');
-    const send: SendRequest = (master, reply) => {
-      const { request, judge } = this.agreement.drawFrom(master, floor);
-      master.ask(request, (answer) => reply(judge(answer)));
+    const request: SendRequest = (master, reply) => {
+      const draw = this.drawFrom(master, floor);
+      master.ask(draw.request, (answer) => reply(draw.judge(answer)));
     };
     const timeout = Math.min(masterTimeout, Math.max(remaining(), 0));
-    return new QuorumCall({ masters, request: UNUSED, clock, timeout, send }).decided;
+    return new QuorumCall({ masters, request, clock, timeout }).decided;
   }
 }

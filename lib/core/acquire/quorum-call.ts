@@ -23,14 +23,13 @@ export type SendRequest = (master: Master, reply: ReplyCallback) => void;
 
 interface QuorumRequest {
   readonly masters: readonly Voter[];
-  readonly request: MasterRequest;
+  // What sends it where `master.ask(request)` is not enough.
+  readonly request: MasterRequest | SendRequest;
   readonly clock: Clock;
   // Milliseconds after which a master that has not answered counts as timed out.
   readonly timeout: number;
   // Called with the decision, before `decided` resolves.
   readonly conclude?: ((quorumCall: QuorumCall) => void) | undefined;
-  // Where `master.ask(request)` is not enough.
-  readonly send?: SendRequest | undefined;
   // Called when every master has answered, in time or not.
   readonly settle?: (() => void) | undefined;
   // A reading of this turn of the event loop, if there is one.
@@ -61,7 +60,7 @@ export class QuorumCall {
   private readonly conclude: ((quorumCall: QuorumCall) => void) | undefined;
   private readonly settle: (() => void) | undefined;
 
-  constructor({ masters, request, clock, timeout, conclude, send, settle, now }: QuorumRequest) {
+  constructor({ masters, request, clock, timeout, conclude, settle, now }: QuorumRequest) {
     this.masters = masters;
     this.conclude = conclude;
     this.settle = settle;
@@ -73,7 +72,7 @@ export class QuorumCall {
     masters.forEach((master, index) => {
       // Protocol 4.1
       const reply = (answer: MasterReply): void => this.count(index, answer);
-      if (send) send(master, reply);
+      if (typeof request === 'function') request(master, reply);
       else master.ask(request, reply);
     });
     // Last, so that the requests do not wait for it.

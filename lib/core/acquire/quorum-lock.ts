@@ -367,22 +367,13 @@ export class QuorumLock implements LeasedKeys {
 
   // It has succeeded if `extended` is true.
   async extend(ttl: number): Promise<Extension> {
-    const { masters, settings, clock, standstill } = this.context;
+    const { settings, clock, standstill } = this.context;
     const started = { since: clock.read(), stoodStill: standstill.total };
     // A shorter ttl may take effect on the masters even if their answers never arrive.
     // Protocol 6.3
     if (this.validityOf(ttl) < this.remaining) this.countFrom(started, ttl);
     const timeout = Math.min(masterTimeoutFor(settings, ttl), Math.max(this.remaining, 0));
-    const request = this.extension(ttl);
-    const noteToken = this.fencing?.beginExtension();
-    const send: SendRequest | undefined =
-      noteToken &&
-      ((master, reply) =>
-        master.ask(request, (answer) => {
-          noteToken(master, answer);
-          reply(answer);
-        }));
-    const quorumCall = await this.runRound({ masters, request, timeout, send });
+    const quorumCall = await this.renew(ttl, timeout);
     // A grant that arrives after the end of the old validity does not count: another holder may have come and gone.
     // Protocol 6.3
     const extended = quorumCall.outcome === 'granted' && this.remaining > 0;
@@ -394,31 +385,23 @@ export class QuorumLock implements LeasedKeys {
   }
 
   async verify(ttl?: number): Promise<Extension | undefined> {
-    const { masters, settings, clock, standstill } = this.context;
-    const started = clock.read();
-    const stoodStill = standstill.total;
-    const left = this.leftWithoutWall(started);
+    const { settings, clock, standstill } = this.context;
+    const started = { since: clock.read(), stoodStill: standstill.total };
+    const left = this.leftWithoutWall(started.since);
     if (left <= 0) return undefined;
-    const request = this.extension(ttl ?? ttlFor(settings, left));
-    const timeout = Math.min(masterTimeoutFor(settings, request.ttl), left);
+    const wanted = ttl ?? ttlFor(settings, left);
     const renewed = this.mayBeRenewed;
-    const noteToken = this.fencing?.beginExtension();
-    const send: SendRequest = (master, reply) =>
-      master.ask(request, (answer) => {
-        noteToken?.(master, answer);
-        const isRenewed = answer.kind === 'granted' && (answer.healed === true || renewed.has(master.name));
-        reply(isRenewed ? GONE : answer);
-      });
-    const quorumCall = await this.runRound({ masters, request, timeout, send });
+    const quorumCall = await this.renew(wanted, Math.min(masterTimeoutFor(settings, wanted), left), (answer, master) =>
+      answer.kind === 'granted' && (answer.healed === true || renewed.has(master.name)) ? GONE : answer,
+    );
     const now = clock.read();
     // What one master had before a new lead, it may lack by now.
-    const isCertain = !hasLead(started, now) && this.leftWithoutWall(now) > 0;
+    const isCertain = !hasLead(started.since, now) && this.leftWithoutWall(now) > 0;
     const isConfirmed = quorumCall.outcome === 'granted'; // @mutant minority-ends-a-doubt
     const extended = isConfirmed && isCertain;
     if (extended) {
-      this.since = started;
-      this.stoodStill = stoodStill;
-      this.validity = ttl === undefined ? Math.floor(left) : this.validityOf(ttl);
+      this.countFrom(started, wanted);
+      if (ttl === undefined) this.validity = Math.floor(left);
       this.replies = undefined;
     }
     return { extended, quorumCall };
@@ -488,9 +471,21 @@ export class QuorumLock implements LeasedKeys {
     return new Set([...(this.replies?.mayBeRenewed ?? []), ...late]);
   }
 
-  private extension(ttl: number): ExtendRequest {
+  private renew(
+    ttl: number,
+    timeout: number,
+    judge?: (answer: MasterReply, master: Master) => MasterReply,
+  ): Promise<QuorumCall> {
     const { token, isShared, names } = this;
-    return { op: 'extend', keys: names.keys, token, ttl, withdrawn: false, isShared };
+    const { masters } = this.context;
+    const request: ExtendRequest = { op: 'extend', keys: names.keys, token, ttl, withdrawn: false, isShared };
+    const noteToken = this.fencing?.beginExtension();
+    const send: SendRequest = (master, reply) =>
+      master.ask(request, (answer) => {
+        noteToken?.(master, answer);
+        reply(judge ? judge(answer, master) : answer);
+      });
+    return this.runRound({ masters, request, timeout, send: noteToken || judge ? send : undefined });
   }
 
   private acquisition(attempt: AcquireAttempt, queue?: QueueTicket): AcquireRequest {
@@ -530,7 +525,7 @@ export class QuorumLock implements LeasedKeys {
       if (this.sent === sent) this.sent = undefined;
     };
     const { clock } = this.context;
-    const quorumCall = new QuorumCall({ masters, request, clock, timeout, conclude, send, settle, now });
+    const quorumCall = new QuorumCall({ masters, request: send ?? request, clock, timeout, conclude, settle, now });
     sent.quorumCall = quorumCall;
     if (request.op === 'extend') (this.replies ??= new ExtensionReplies()).begin(quorumCall);
     return quorumCall.decided;
