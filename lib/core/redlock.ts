@@ -244,7 +244,7 @@ export class Redlock {
           }
           const doubt = lease.begin(recorder) ? undefined : lease.pendingDoubt;
           if (!doubt) break;
-          await waiter.unlessStopped(doubt);
+          await waiter.unlessOver(doubt, true);
         }
         if (lease.isUsed) break;
         attempts += acquisition.attempts;

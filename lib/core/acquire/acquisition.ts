@@ -12,7 +12,7 @@ import type { KeyNames, Keyspace } from '../keyspace.js';
 import type { PassedLock, QueueEntry } from './process-queue.js';
 import type { PermitChoice } from './permits.js';
 import { RemoteWait } from './places.js';
-import { allowedTtl, cutTo, type Waiter, whenPermitted } from './waiter.js';
+import type { Waiter } from './waiter.js';
 import type { CircuitBreakerMaster } from '../health/circuit-breaker-master.js';
 import type { Witness } from '../witness.interface.js';
 
@@ -120,7 +120,7 @@ export class Acquisition {
   // `first` is given if the waiter has made attempts before.
   async run(first?: Step): Promise<LeasedKeys> {
     const { waiter, entry, call: wanted, isBehind, isRepeated } = this;
-    const { witness, clock } = this.context;
+    const { clock } = this.context;
     if (isBehind && this.mayTakePlaces) waiter.takesPlaces = (places) => this.takePlaces(places);
     let leasedKeys: LeasedKeys | undefined;
     try {
@@ -138,13 +138,12 @@ export class Acquisition {
 
         // Nothing has been awaited before a first attempt with no other ahead.
         const now = attempt === 1 && !hasOthersAhead ? waiter.since : clock.read();
-        const permitted = allowedTtl(wanted, witness, now);
+        const permitted = this.permittedFor(wanted, now);
         const isKnown = typeof permitted === 'number';
-        const call = isKnown
-          ? cutTo(permitted, wanted)
-          : await whenPermitted(wanted, permitted, { clock, waiter, isGuaranteed });
-        if (!call) throw await this.failure();
-        this.call = call;
+        const ttl = isKnown ? permitted : await waiter.unlessOver(permitted, isGuaranteed);
+        if (!isKnown) waiter.check();
+        if (ttl === undefined) throw await this.failure();
+        this.call = cutTo(ttl, wanted);
         this.attempts = attempt;
         const current = this.beginAttempt(step ?? this.firstStep, isGuaranteed, isKnown ? now : clock.read());
         const { quorumLock } = current;
@@ -162,6 +161,12 @@ export class Acquisition {
     } finally {
       this.end(leasedKeys !== undefined);
     }
+  }
+
+  // Asked before each attempt and not once when waiting begins, so that the announcement is recent when the lock is
+  // granted. In milliseconds: the largest ttl that all masters know.
+  private permittedFor({ ttl, minHold }: CallSettings, now?: Instant): number | Promise<number> {
+    return this.context.witness.announceTtl(Math.max(ttl, minHold), now);
   }
 
   private get firstStep(): Step {
@@ -245,10 +250,10 @@ export class Acquisition {
         if (acquisition.call.ttl < this.call.ttl) this.call = acquisition.call;
       }
       // The masters may permit less by now than when the first part was acquired.
-      const permitted = Promise.resolve(allowedTtl(call, context.witness));
-      const completed = await whenPermitted(call, permitted, { clock: context.clock, waiter, isGuaranteed: true });
+      const permitted = await waiter.unlessOver(Promise.resolve(this.permittedFor(call)), true);
+      waiter.check();
       waiter.interrupt = sequence;
-      const leasedKeys = completed && (await sequence.complete(completed.ttl));
+      const leasedKeys = permitted && (await sequence.complete(cutTo(permitted, call).ttl));
       waiter.interrupt = undefined;
       waiter.check();
       if (leasedKeys) return leasedKeys;
@@ -377,4 +382,9 @@ export class Acquisition {
     const { isShared } = this.call;
     return new QuorumLock(context, { resources: taken, permit, isShared, token, home });
   }
+}
+
+function cutTo(ttl: number, call: CallSettings): CallSettings {
+  if (ttl >= call.ttl && ttl >= call.minHold) return call;
+  return { ...call, ttl: Math.min(call.ttl, ttl), minHold: Math.min(call.minHold, ttl) };
 }

@@ -1,8 +1,6 @@
 import type { Clock, Instant, Timer } from '../clock.js';
 import type { PassedLock } from './process-queue.js';
 import type { RemoteWait } from './places.js';
-import type { CallSettings } from '../settings/settings.js';
-import type { Witness } from '../witness.interface.js';
 
 // `next`: a master has reserved a key. `retry`: another change is worth an attempt.
 export type WakeReason = 'next' | 'retry';
@@ -18,6 +16,8 @@ export class Waiter {
   private deadline: Timer | undefined;
   private stopped: { readonly reason: unknown } | undefined;
   private resume: (() => void) | undefined;
+  // What to do when the budget ends, beside what a pause does.
+  private overrun: (() => void) | undefined;
   private reason: WakeReason | undefined;
   private ended = false;
   // Milliseconds; `undefined` unless an observer measures them.
@@ -114,13 +114,20 @@ export class Waiter {
     this.resume?.();
   }
 
-  // The promise must never reject.
-  async unlessStopped(promise: Promise<void>): Promise<void> {
-    await new Promise<void>((resolve) => {
-      this.interrupt = { giveUp: resolve };
+  // `undefined` if this waiter is stopped first or, unless it `outlasts` its budget, if that ends. The promise must never
+  // reject.
+  async unlessOver<T>(promise: Promise<T>, outlasts = false): Promise<T | undefined> {
+    const result = await new Promise<T | undefined>((resolve) => {
+      const giveUp = (): void => resolve(undefined);
+      this.interrupt = { giveUp };
+      if (!outlasts) {
+        this.overrun = giveUp;
+        if (!this.deadline) this.awaitDeadline();
+      }
       void promise.then(resolve);
     });
-    this.interrupt = undefined;
+    this.interrupt = this.overrun = undefined;
+    return result;
   }
 
   check(): void {
@@ -154,7 +161,12 @@ export class Waiter {
 
   private awaitDeadline(): void {
     // Timers may fire a fraction of a millisecond early, and a wait must not end early.
-    this.deadline = this.clock.schedule(Math.ceil(this.left), () => (this.isOver ? this.wake() : this.awaitDeadline()));
+    this.deadline = this.clock.schedule(Math.ceil(this.left), () => {
+      if (this.isOver) {
+        this.wake();
+        this.overrun?.();
+      } else this.awaitDeadline();
+    });
   }
 
   end(): void {
@@ -162,53 +174,4 @@ export class Waiter {
     this.deadline?.cancel();
     if (this.abort) this.signal?.removeEventListener('abort', this.abort); // @mutant listener-of-a-caller-kept
   }
-}
-
-interface PermitContext {
-  readonly clock: Clock;
-  readonly waiter: Waiter;
-  // The attempt that follows is made even if the waiting budget ends before.
-  readonly isGuaranteed: boolean;
-}
-
-// Called before each attempt and not once when waiting begins, so that the announcement is recent when the lock is
-// granted. In milliseconds: the largest ttl that all masters know.
-export function allowedTtl({ ttl, minHold }: CallSettings, witness: Witness, now?: Instant): number | Promise<number> {
-  return witness.announceTtl(Math.max(ttl, minHold), now);
-}
-
-// `undefined` if the budget ends first.
-export async function whenPermitted(
-  wanted: CallSettings,
-  permitted: Promise<number>,
-  context: PermitContext,
-): Promise<CallSettings | undefined> {
-  const ttl = await unlessOver(permitted, context);
-  context.waiter.check();
-  return ttl === undefined ? undefined : cutTo(ttl, wanted);
-}
-
-// `undefined` if the waiter is stopped first, or if its budget ends and this is not its guaranteed attempt.
-async function unlessOver(
-  permitted: Promise<number>,
-  { clock, waiter, isGuaranteed }: PermitContext,
-): Promise<number | undefined> {
-  let timer: Timer | undefined;
-  const over = new Promise<undefined>((resolve) => {
-    waiter.interrupt = { giveUp: () => resolve(undefined) };
-    // Timers may fire a fraction of a millisecond early, and a wait must not end early.
-    const arm = (): void => {
-      timer = clock.schedule(Math.ceil(waiter.left), () => (waiter.isOver ? resolve(undefined) : arm()));
-    };
-    if (!isGuaranteed) arm();
-  });
-  const ttl = await Promise.race([permitted, over]);
-  timer?.cancel();
-  waiter.interrupt = undefined;
-  return ttl;
-}
-
-export function cutTo(ttl: number, call: CallSettings): CallSettings {
-  if (ttl >= call.ttl && ttl >= call.minHold) return call;
-  return { ...call, ttl: Math.min(call.ttl, ttl), minHold: Math.min(call.minHold, ttl) };
 }
