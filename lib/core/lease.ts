@@ -64,7 +64,7 @@ function untilDue({ since, after }: Due, now: Instant): number {
   return Math.floor(after) - elapsedBetween(since, now);
 }
 
-// The masters are not asked for a lock that the next waiter of the process has taken.
+// The masters are not asked for keys that another lease of the process goes on to hold.
 const PASSED_ON = Promise.resolve();
 
 export interface AcquiredKeys {
@@ -304,6 +304,14 @@ export class Lease extends ListMember<Lease> {
     return this.passOn(now) ?? this.giveBack(now);
   }
 
+  // Ends without a release. Resolves when no extension is under way: false if the keys are lost.
+  async detach(): Promise<boolean> {
+    const { isHeld } = this;
+    if (isHeld) void this.pass();
+    await this.round;
+    return isHeld;
+  }
+
   // For a lock on which its holder still relies.
   lose(cause: LockLostCause, answers: readonly MasterReport[] = [], explanation?: string): void {
     if (this.isOver) return;
@@ -328,6 +336,10 @@ export class Lease extends ListMember<Lease> {
     const { began, sections } = this.tenure ?? { began: this.acquiredAt, sections: 1 };
     const lock = { leasedKeys, ttl, began, sections };
     if (!mayPassOn(lock, now) || !entry.passOn({ leasedKeys, ttl, began, sections: sections + 1 })) return undefined;
+    return this.pass();
+  }
+
+  private pass(): Promise<void> {
     this.end = PASSED_ON;
     this.close();
     return PASSED_ON;

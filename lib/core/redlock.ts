@@ -109,21 +109,6 @@ export class Redlock {
       timeout: settings.masterTimeout,
     });
     const listener = this.keyspace.channelOf(random.token());
-    this.acquisitionContext = {
-      masters: this.masters,
-      homeMasters: this.homeMasters,
-      keyspace: this.keyspace,
-      settings,
-      clock,
-      random,
-      tokens: new TokenSource(random, settings.instance),
-      witness,
-      advice,
-      listener,
-      releases: this.releases,
-      standstill: this.standstill,
-      notified: (master, key) => this.wake(master, key),
-    };
     this.wallClock = new WallClockWatch({
       clock,
       leads: (milliseconds) => {
@@ -144,6 +129,22 @@ export class Redlock {
       quorum: this.quorum,
       masters: masters.length,
       ended: (lease) => this.letGo(lease),
+    };
+    this.acquisitionContext = {
+      masters: this.masters,
+      homeMasters: this.homeMasters,
+      keyspace: this.keyspace,
+      settings,
+      clock,
+      random,
+      tokens: new TokenSource(random, settings.instance),
+      witness,
+      advice,
+      listener,
+      releases: this.releases,
+      leases: this.leases,
+      standstill: this.standstill,
+      notified: (master, key) => this.wake(master, key),
     };
   }
 

@@ -3,7 +3,8 @@ import type { LockError } from '../errors.js';
 import type { HomeMasters } from './home-masters.js';
 import type { QuorumCall } from './quorum-call.js';
 import { errorOf, type FailedAttempt, LastAnswers, tooLateToBegin } from './refusal.js';
-import { SequentialAcquisition } from './one-by-one.js';
+import { Lease, type LeaseContext } from '../lease.js';
+import { CompositeLock } from './one-by-one.js';
 import { failureOf, RetrySchedule, type Step, stepAfter, transitionAfter } from './transitions.js';
 import type { Random, TokenSource } from '../holder.js';
 import { type CallSettings, EXPIRY_RESOLUTION, masterTimeoutFor, type Settings } from '../settings/settings.js';
@@ -36,6 +37,7 @@ export interface AcquisitionContext {
   // The name under which this process listens for notifications.
   readonly listener: string;
   readonly releases: PendingReleases;
+  readonly leases: LeaseContext;
   // Milliseconds.
   readonly standstill: { readonly total: number };
   // Without a key: notifications may have been lost.
@@ -240,29 +242,44 @@ export class Acquisition {
   // cannot deadlock.
   private async acquireOneByOne(): Promise<LeasedKeys | undefined> {
     const { context, resources, call, waiter, entry } = this;
-    const sequence = new SequentialAcquisition(context.clock, context.witness, call);
+    const leasedKeys = new CompositeLock();
+    let lease: Lease | undefined;
     // A notification could not be used while the keys are collected one by one. The place in this process is kept.
     this.places?.leave();
     try {
       for (const part of [...resources].sort()) {
         const acquisition = new Acquisition(context, { resources, part, call, waiter, entry });
-        sequence.add(await acquisition.run('home'));
+        leasedKeys.add(await acquisition.run('home'));
         if (acquisition.call.ttl < this.call.ttl) this.call = acquisition.call;
+        lease ??= this.leaseOf(leasedKeys);
       }
       // The masters may permit less by now than when the first part was acquired.
       const permitted = await waiter.unlessOver(Promise.resolve(this.permittedFor(call)), true);
       waiter.check();
-      waiter.interrupt = sequence;
-      const leasedKeys = permitted && (await sequence.complete(cutTo(permitted, call).ttl));
+      waiter.interrupt = leasedKeys;
+      const isKept = await lease?.detach();
+      waiter.check();
+      const isWhole = isKept && permitted && (await leasedKeys.extend(cutTo(permitted, call).ttl)).extended;
       waiter.interrupt = undefined;
       waiter.check();
-      if (leasedKeys) return leasedKeys;
+      if (isWhole && leasedKeys.remaining > 0) return leasedKeys;
     } catch (error) {
-      void sequence.release();
+      void lease?.detach();
+      void leasedKeys.release(0);
       throw error;
     }
-    void sequence.release();
+    void leasedKeys.release(0);
     return undefined;
+  }
+
+  // Keeps the parts that are acquired alive until the rest are acquired, too. It is not a lock yet: nobody observes it.
+  private leaseOf(leasedKeys: LeasedKeys): Lease {
+    const { resources } = this;
+    const call = Object.assign({}, this.call, { extend: true, minHold: 0 });
+    const unobserved = Object.assign({}, this.context.leases, { observer: {}, ended: () => undefined });
+    const lease = new Lease({ resources, leasedKeys, call }, unobserved);
+    lease.begin(undefined);
+    return lease;
   }
 
   private contact({ quorumLock, step, home, timeout, since }: Attempt): Promise<QuorumCall> {

@@ -1,8 +1,6 @@
-import { type Clock, elapsedSince, type Instant, type Timer } from '../clock.js';
+import type { Instant } from '../clock.js';
 import type { MasterReport } from '../errors.js';
 import type { Extension, LeasedKeys } from './quorum-lock.js';
-import type { CallSettings } from '../settings/settings.js';
-import type { Witness } from '../witness.interface.js';
 
 // The parts of a lock that were acquired one by one. The lock ends as soon as one of them does.
 export class CompositeLock implements LeasedKeys {
@@ -79,76 +77,4 @@ function resultOf(extensions: readonly Extension[]): Extension {
   const failed = extensions.filter(({ extended }) => !extended);
   const telling = failed.find(({ quorumCall }) => quorumCall.ownedByOther) ?? failed[0] ?? extensions[0];
   return telling as Extension;
-}
-
-// As a share of the ttl.
-const EXTEND_AFTER = 1 / 3;
-// As a share of the ttl, after an extension that failed.
-const RETRY_AFTER = 1 / 10;
-
-// Keeps the resources that are already acquired alive until the rest are acquired, too.
-export class SequentialAcquisition {
-  // Protocol 4.9
-  private readonly leasedKeys = new CompositeLock();
-  private since: Instant | undefined;
-  private timer: Timer | undefined;
-  private extending: Promise<unknown> | undefined;
-  private ended = false;
-  private isGivenUp = false;
-
-  constructor(
-    private readonly clock: Clock,
-    private readonly witness: Witness,
-    private readonly call: CallSettings,
-  ) {}
-
-  add(part: LeasedKeys): void {
-    this.leasedKeys.add(part);
-    if (this.since) return;
-    this.since = this.clock.read();
-    this.keepAfter(this.call.ttl * EXTEND_AFTER);
-  }
-
-  // The validity of `ttl` milliseconds counts from now. `undefined` if a part is lost or not extended.
-  async complete(ttl: number): Promise<LeasedKeys | undefined> {
-    this.end();
-    await this.extending;
-    if (this.isGivenUp) return undefined;
-    const { extended } = await this.leasedKeys.extend(ttl);
-    return extended && this.leasedKeys.remaining > 0 ? this.leasedKeys : undefined;
-  }
-
-  // Begins no other round.
-  giveUp(): void {
-    this.isGivenUp = true;
-    this.leasedKeys.giveUp();
-  }
-
-  release(): Promise<void> {
-    this.end();
-    return this.leasedKeys.release(0);
-  }
-
-  private end(): void {
-    this.ended = true;
-    this.timer?.cancel();
-  }
-
-  private keepAfter(delay: number): void {
-    if (this.ended) return;
-    this.timer = this.clock.schedule(delay, () => void this.keep()).unref();
-  }
-
-  private async keep(): Promise<void> {
-    // A lock may not be kept for longer, and this is not even a lock yet: let it expire, so that all is acquired anew.
-    if (this.since && elapsedSince(this.clock, this.since) >= this.call.maxHold) return;
-    const permitted = await this.witness.announceTtl(this.call.ttl);
-    // Released or completed meanwhile: nothing may be extended after that.
-    if (this.ended) return;
-    const ttl = Math.min(this.call.ttl, permitted);
-    const extending = this.leasedKeys.extend(ttl);
-    this.extending = extending;
-    const { extended } = await extending;
-    if (extended || this.leasedKeys.remaining > 0) this.keepAfter(ttl * (extended ? EXTEND_AFTER : RETRY_AFTER));
-  }
 }

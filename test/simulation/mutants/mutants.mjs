@@ -23,7 +23,7 @@ const FIRST_SEEDS = {
   'masters that lost the state counted': 140,
   'no objection to new masters': 2_170,
   'exclusive extension over shared holders': 300,
-  'shared extension over an exclusive holder': 4_115,
+  'shared extension over an exclusive holder': 660,
   'wake chain stops after one': 545,
   'barriers not looked at': 145,
   'barrier on one master': 145,
