@@ -1,6 +1,6 @@
 import type { LockLostError, LockNotAcquiredError, MasterReport } from './errors.js';
 import type { RedlockStatus } from './health/status.js';
-import { combineJobObservers, type JobObserver } from './jobs/job-observer.js';
+import { combineJobObservers, type JobObserver, notifyAll } from './jobs/job-observer.js';
 import type { MasterReply, MasterRequest } from './master.interface.js';
 import type { LockMode } from './settings/options.js';
 import type { Clock } from './clock.js';
@@ -136,18 +136,7 @@ const EVENTS = [
 // Has only the callbacks that at least one observer defines, so unobserved events cost nothing. `failed` receives what
 // an observer throws, which affects neither the locks nor the others; it must not throw.
 export function combine(observers: readonly LockObserver[], failed: (error: unknown) => void): LockObserver {
-  const notify: Notify = (listeners, event, args) => {
-    for (const listener of listeners) {
-      try {
-        const method: unknown = Reflect.get(listener, event);
-        const result: unknown = typeof method === 'function' && Reflect.apply(method, listener, args);
-        // An observer may be asynchronous, and an unhandled rejection ends the process.
-        if (result instanceof Promise) result.catch(failed);
-      } catch (error) {
-        failed(error);
-      }
-    }
-  };
+  const notify: Notify = (listeners, event, args) => notifyAll(listeners, event, args, failed);
   const combined = {};
   for (const event of EVENTS) {
     const listeners = observers.filter((observer) => observer[event] !== undefined);
@@ -157,12 +146,8 @@ export function combine(observers: readonly LockObserver[], failed: (error: unkn
   if (observers.some((observer) => observer.acquiring !== undefined))
     Reflect.set(combined, 'acquiring', acquiring(observers, notify, failed));
   const jobs = observers.flatMap((observer) => observer.jobs ?? []);
-  if (jobs.length > 0)
-    Reflect.set(
-      combined,
-      'jobs',
-      combineJobObservers(() => jobs, failed),
-    );
+  const combinedJobs = combineJobObservers(() => jobs, failed);
+  if (jobs.length > 0) Reflect.set(combined, 'jobs', combinedJobs);
   return combined;
 }
 
@@ -254,30 +239,15 @@ export class ObserverHub {
   }
 }
 
-interface Observed {
-  readonly resources: readonly string[];
-  readonly onHeld: OnHeld;
-  readonly kind: AcquisitionKind;
-}
-
 // Without an observer, there is none.
 export class AcquisitionRecorder {
   private since: number;
 
-  private constructor(
+  constructor(
     private readonly observer: AcquisitionObserver,
     private readonly clock: Clock,
   ) {
     this.since = this.now;
-  }
-
-  static begin(
-    observer: LockObserver,
-    clock: Clock,
-    { resources, onHeld, kind }: Observed,
-  ): AcquisitionRecorder | undefined {
-    const listener = observer.acquiring?.(resources, onHeld, kind);
-    return listener && new AcquisitionRecorder(listener, clock);
   }
 
   granted(attempts: number, waited = 0): void {

@@ -282,7 +282,8 @@ export class Redlock {
     onHeld: OnHeld,
   ): AcquisitionRecorder | undefined {
     const { observer, clock } = this.context;
-    return observer.acquiring && AcquisitionRecorder.begin(observer, clock, { resources, onHeld, kind: kindOf(call) });
+    const listener = observer.acquiring?.(resources, onHeld, kindOf(call));
+    return listener && new AcquisitionRecorder(listener, clock);
   }
 
   // Resolves when nothing else is left to react to in this turn of the event loop.

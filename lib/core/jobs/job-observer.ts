@@ -60,29 +60,39 @@ export interface JobObserver {
   delayed?(job: string, cause: unknown): void;
 }
 
-// `observers` is asked at each event, because observers come and go. `failed` must not throw.
+// `failed` receives what an observer throws, which affects no other observer; it must not throw.
+export function notifyAll(
+  observers: readonly object[],
+  event: string,
+  args: readonly unknown[],
+  failed: (error: unknown) => void,
+): void {
+  for (const observer of observers) {
+    try {
+      const method: unknown = Reflect.get(observer, event);
+      const result: unknown = typeof method === 'function' && Reflect.apply(method, observer, args);
+      // An observer may be asynchronous, and an unhandled rejection ends the process.
+      if (result instanceof Promise) result.catch(failed);
+    } catch (error) {
+      failed(error);
+    }
+  }
+}
+
+// `observers` is asked at each event, because observers come and go.
 export function combineJobObservers(
   observers: () => readonly JobObserver[],
   failed: (error: unknown) => void,
 ): Required<JobObserver> {
-  const each = (notify: (observer: JobObserver) => unknown): void => {
-    for (const observer of observers()) {
-      try {
-        const result = notify(observer);
-        // An observer may be asynchronous, and an unhandled rejection ends the process.
-        if (result instanceof Promise) result.catch(failed);
-      } catch (error) {
-        failed(error);
-      }
-    }
-  };
+  const tell = (event: keyof JobObserver, args: readonly unknown[]): void =>
+    notifyAll(observers(), event, args, failed);
   return {
-    started: (...args) => each((observer) => observer.started?.(...args)),
-    ended: (...args) => each((observer) => observer.ended?.(...args)),
-    unfinished: (...args) => each((observer) => observer.unfinished?.(...args)),
-    succeeded: (...args) => each((observer) => observer.succeeded?.(...args)),
-    skipped: (...args) => each((observer) => observer.skipped?.(...args)),
-    delayed: (...args) => each((observer) => observer.delayed?.(...args)),
+    started: (...args) => tell('started', args),
+    ended: (...args) => tell('ended', args),
+    unfinished: (...args) => tell('unfinished', args),
+    succeeded: (...args) => tell('succeeded', args),
+    skipped: (...args) => tell('skipped', args),
+    delayed: (...args) => tell('delayed', args),
   };
 }
 
