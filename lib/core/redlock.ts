@@ -8,7 +8,7 @@ import { type Random, TokenSource } from './holder.js';
 import { Inspector, firstLocks, type OwnLocks } from './operator/inspector.js';
 import { Keyspace } from './keyspace.js';
 import { type AcquiredKeys, Lease, type LeaseContext } from './lease.js';
-import { LinkedList, ListMember } from './acquire/linked-list.js';
+import { LinkedList } from './acquire/linked-list.js';
 import { Lock } from './lock.js';
 import type { Master, MasterIdentity } from './master.interface.js';
 import { type AcquisitionKind, AcquisitionRecorder, type LockObserver, type OnHeld } from './observer.js';
@@ -49,16 +49,6 @@ interface Start<T> {
   readonly isAwaited: boolean;
 }
 
-class Waiting extends ListMember<Waiting> {
-  constructor(
-    readonly waiter: Waiter,
-    readonly resources: readonly string[],
-    readonly call: CallSettings,
-  ) {
-    super();
-  }
-}
-
 const itself = (lock: Lock): Lock => lock;
 
 const SHARED: Capacity = Object.freeze({ isShared: true, places: 1 });
@@ -74,7 +64,7 @@ export class Redlock {
   private readonly keyspace: Keyspace;
   private readonly queue = new WaitQueue();
   private readonly permitBook: PermitBook;
-  private readonly waiting = new LinkedList<Waiting>();
+  private readonly waiting = new LinkedList<Waiter>();
   private readonly held = new LinkedList<Lease>();
   private readonly leases: LeaseContext;
   private readonly wallClock: WallClockWatch;
@@ -197,9 +187,9 @@ export class Redlock {
   }
 
   ownWaiting(limit: number): OwnLocks {
-    return firstLocks(this.waiting.members, limit, ({ resources, waiter, call }) => ({
+    return firstLocks(this.waiting.members, limit, ({ resources, since, call }) => ({
       resources,
-      since: waiter.since.wall,
+      since: since.wall,
       ...(call.isShared && { mode: 'shared' }),
       ...(call.permits !== undefined && { permits: call.permits }),
     }));
@@ -218,14 +208,13 @@ export class Redlock {
     const wanted = this.wantedBy(resources, call);
     const { clock } = this.context;
     let recorder = this.recorderOf(resources, call, onHeld);
-    const waiter = new Waiter(clock, call.wait, call.signal);
+    const waiter = new Waiter(clock, resources, call);
     if (recorder) waiter.paused = 0;
     if (this.isStopped) waiter.stop(new LockServiceStoppedError(resources));
     // An acquisition that does not wait makes its single attempt without queueing behind those that do.
     const { queues, sharing, permits } = wanted;
     const entry = call.wait > 0 || this.queue.isEmpty(queues) ? this.queue.join(queues, waiter, sharing) : undefined;
-    const waiting = new Waiting(waiter, resources, call);
-    this.waiting.add(waiting);
+    this.waiting.add(waiter);
     let acquisition = new Acquisition(this.acquisitionContext, { resources, call, waiter, entry, permits });
     let lease: Lease;
     let attempts = 0;
@@ -268,7 +257,7 @@ export class Redlock {
       entry?.leave();
       throw error;
     } finally {
-      this.waiting.remove(waiting);
+      this.waiting.remove(waiter);
       waiter.end();
       this.noneWaits.check();
       this.idle.check();
@@ -331,7 +320,7 @@ export class Redlock {
   // Held locks are kept.
   stop(): void {
     this.stopped = true;
-    for (const { waiter, resources } of this.waiting.members) waiter.stop(new LockServiceStoppedError(resources));
+    for (const waiter of this.waiting.members) waiter.stop(new LockServiceStoppedError(waiter.resources));
   }
 
   // Waits at most `timeout` milliseconds until all locks are released and no acquisition is under way. Locks that are

@@ -1,6 +1,8 @@
 import type { Clock, Instant, Timer } from '../clock.js';
+import { ListMember } from './linked-list.js';
 import type { PassedLock } from './process-queue.js';
 import type { RemoteWait } from './places.js';
+import type { CallSettings } from '../settings/settings.js';
 
 // `next`: a master has reserved a key. `retry`: another change is worth an attempt.
 export type WakeReason = 'next' | 'retry';
@@ -10,7 +12,7 @@ interface Work {
 }
 
 // Every event that could change the situation of an acquisition wakes it, and it then finds out what has changed.
-export class Waiter {
+export class Waiter extends ListMember<Waiter> {
   readonly since: Instant;
   private readonly abort: (() => void) | undefined;
   private deadline: Timer | undefined;
@@ -31,10 +33,11 @@ export class Waiter {
 
   constructor(
     private readonly clock: Clock,
-    // Milliseconds.
-    private readonly budget: number,
-    private readonly signal: AbortSignal | undefined,
+    readonly resources: readonly string[],
+    readonly call: CallSettings,
   ) {
+    super();
+    const { signal } = call;
     this.since = clock.read();
     if (!signal) return;
     // By an observer, for example, since the call began.
@@ -52,7 +55,7 @@ export class Waiter {
 
   // Milliseconds.
   get left(): number {
-    return Math.max(0, this.budget - this.waited); // @mutant budget-counted-from-each-attempt
+    return Math.max(0, this.call.wait - this.waited); // @mutant budget-counted-from-each-attempt
   }
 
   get isOver(): boolean {
@@ -172,6 +175,6 @@ export class Waiter {
   end(): void {
     this.ended = true;
     this.deadline?.cancel();
-    if (this.abort) this.signal?.removeEventListener('abort', this.abort); // @mutant listener-of-a-caller-kept
+    if (this.abort) this.call.signal?.removeEventListener('abort', this.abort); // @mutant listener-of-a-caller-kept
   }
 }

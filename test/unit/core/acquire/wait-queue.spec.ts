@@ -10,6 +10,7 @@ import type { Lock } from '../../../../lib/core/lock.js';
 import { ManualClock } from '../../../../lib/memory/manual-clock.js';
 import { MemoryMaster } from '../../../../lib/memory/memory-master.js';
 import { SystemClock } from '../../../../lib/runtime/system-clock.js';
+import { resolveCall, resolveSettings } from '../../../../lib/core/settings/settings.js';
 import { fc } from '../../../support/properties.js';
 import { Rig } from '../../support/rig.js';
 import { TestClock } from '../../support/test-clock.js';
@@ -31,7 +32,8 @@ describe('The turn of this process, of which a master notifies it,', () => {
   function waiting() {
     const clock = new TestClock();
     const queue = new WaitQueue();
-    const [first, second] = [1, 2].map(() => new Waiter(clock, 1_000, undefined)) as [Waiter, Waiter];
+    const call = resolveCall(resolveSettings({}), { wait: 1_000 });
+    const [first, second] = [1, 2].map(() => new Waiter(clock, [], call)) as [Waiter, Waiter];
     const entry = queue.join(['a'], first);
     queue.join(['a'], second);
     return { clock, queue, first, second, entry };
