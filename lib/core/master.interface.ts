@@ -135,6 +135,8 @@ export type ReplyCallback = (answer: MasterReply) => void;
 export const RESERVATION_LIFE = 50;
 // The value of a key during that time begins with it. The name of the waiter follows.
 export const RESERVED = 'reserved for ';
+// The members of a shared key, and the names of the processes that wait for one, begin with it.
+export const SHARED_MARK = 'shared ';
 // In milliseconds, from the last request of a process for its place at a barrier.
 export const BARRIER_LIFE = 5_000;
 // Of a key at the same time.

@@ -5,6 +5,7 @@ import {
   type GrantedReply,
   type HeldReply,
   RESERVED,
+  SHARED_MARK,
 } from '../core/master.interface.js';
 import { type Clock, elapsedSince, type Instant } from '../core/clock.js';
 
@@ -59,7 +60,7 @@ export function reservedFor(waiter: string): string {
 }
 
 export function sharedMember(name: string): string {
-  return `shared ${name}`;
+  return SHARED_MARK + name;
 }
 
 export function millisecondsOf(server: OperationContext): number {
@@ -127,7 +128,7 @@ interface Entry {
 // So many keys are checked for expiry at each acquisition, so that forgotten keys do not accumulate.
 const SWEEP = 4;
 // What the members of a shared key begin with, unlike those of a barrier.
-const SHARED_KEY = new RegExp(`^(?:shared |${RESERVED})`);
+const SHARED_KEY = new RegExp(`^(?:${SHARED_MARK}|${RESERVED})`);
 
 // Keys and sorted sets expire as on a server; hashes do not.
 export class MemoryDatabase implements Commands {

@@ -170,26 +170,11 @@ export class MemoryMaster implements Master {
   }
 
   private answer(request: MasterRequest): MasterReply {
-    switch (request.op) {
-      case 'open-state':
-        return openState(this.states, request);
-      case 'write-state':
-        return writeState(this.states, request);
-      case 'read-state':
-        return readState(this.states, request);
-      case 'acquire':
-      case 'pick':
-        this.data.sweep();
-        return carryOut(this.context, request);
-      case 'want':
-      case 'extend':
-      case 'draw':
-      case 'release':
-      case 'leave':
-      case 'inspect':
-      case 'probe':
-        return carryOut(this.context, request);
-    }
+    if (request.op === 'open-state') return openState(this.states, request);
+    if (request.op === 'write-state') return writeState(this.states, request);
+    if (request.op === 'read-state') return readState(this.states, request);
+    if (request.op === 'acquire' || request.op === 'pick') this.data.sweep();
+    return carryOut(this.context, request);
   }
 
   private notify(waiter: string, key: string): number {

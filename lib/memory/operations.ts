@@ -11,6 +11,7 @@ import {
   type HeldReply,
   type InspectRequest,
   type LeaveRequest,
+  type MasterRequest,
   MAX_SHARED_HOLDERS,
   type PickRequest,
   type ProbeRequest,
@@ -292,16 +293,7 @@ function outbid({ promised }: StateEntry): HeldReply {
 // In milliseconds, as in the scripts.
 const PROBE_LIFE = 1_000;
 
-export type KeyOperation =
-  | AcquireRequest
-  | PickRequest
-  | WantRequest
-  | ExtendRequest
-  | DrawRequest
-  | ReleaseRequest
-  | LeaveRequest
-  | InspectRequest
-  | ProbeRequest;
+export type KeyOperation = Exclude<MasterRequest, OpenStateRequest | WriteStateRequest | ReadStateRequest>;
 
 export function carryOut(server: OperationContext, request: KeyOperation): GrantedReply | HeldReply {
   switch (request.op) {

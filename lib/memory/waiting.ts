@@ -7,7 +7,7 @@ import {
   sharedMember,
 } from './memory-database.js';
 import { BARRIER } from '../core/keyspace.js';
-import { MAX_SHARED_HOLDERS } from '../core/master.interface.js';
+import { MAX_SHARED_HOLDERS, SHARED_MARK } from '../core/master.interface.js';
 
 interface Deferral {
   readonly till: number;
@@ -152,7 +152,7 @@ function nextIn(server: OperationContext, queue: string): NextWaiter | 'none' | 
   const members = server.data.zrange(queue);
   const [head, since] = members[0] ?? [undefined, 0];
   if (head === undefined) return 'none';
-  const [, reader] = /^shared (.*)$/s.exec(head) ?? [];
+  const reader = head.startsWith(SHARED_MARK) ? head.slice(SHARED_MARK.length) : undefined;
   const deferral = reader === undefined ? undefined : deferralOf(server, queue + BARRIER, { waiter: reader, since });
   if (!deferral) return { member: head, reader };
   const writer = members.find(([member]) => deferral.waiters.has(member));

@@ -1,6 +1,7 @@
 import { RedlockConfigError } from '../errors.js';
 import { showNames } from '../display.js';
 import { NUL } from '../keyspace.js';
+import { SHARED_MARK } from '../master.interface.js';
 
 // All names go into one script call, which blocks the server. For this many, it takes 2 ms to acquire or extend them,
 // and 4 ms to release them if a process waits for each.
@@ -11,8 +12,6 @@ export const MOST_NAMES = 512;
 export const MOST_CHARACTERS = 2 ** 16;
 // It is sent with each name.
 const LONGEST_PREFIX = 128;
-// Begins the names of processes that wait for shared keys, as in the scripts. Other names begin with the prefix.
-const SHARED = 'shared ';
 // What a missing value and an object become in a template string.
 const UNFILLED = /(?<![\p{L}\p{N}_])undefined(?![\p{L}\p{N}_])|\[object Object\]/u;
 
@@ -47,8 +46,13 @@ export function resolveKeyPrefix(value: unknown): string {
       `must have at most ${LONGEST_PREFIX} characters, not ${value.length}`,
     );
   }
-  if (value.startsWith(SHARED)) {
-    throw new RedlockConfigError('keyPrefix', value, `must not begin with '${SHARED}', which marks shared holders`);
+  // The names of other processes begin with the prefix.
+  if (value.startsWith(SHARED_MARK)) {
+    throw new RedlockConfigError(
+      'keyPrefix',
+      value,
+      `must not begin with '${SHARED_MARK}', which marks shared holders`,
+    );
   }
   checkText('keyPrefix', value);
   return value;

@@ -1,5 +1,5 @@
 import { REVOKED, TOKEN_LENGTH } from '../../core/holder.js';
-import { MAX_SHARED_HOLDERS, RESERVATION_LIFE, RESERVED } from '../../core/master.interface.js';
+import { MAX_SHARED_HOLDERS, RESERVATION_LIFE, RESERVED, SHARED_MARK } from '../../core/master.interface.js';
 import { FREE, FREE_WITH_WAITERS } from './statuses.js';
 
 // In milliseconds after a waiter has joined: waiters join again before that.
@@ -30,7 +30,7 @@ end`;
 export const RESERVED_FOR = `'${RESERVED}'`;
 
 // Begins a member of a shared key, whose token follows, and a member of a queue that waits for a shared key.
-export const SHARED = `'shared '`;
+export const SHARED = `'${SHARED_MARK}'`;
 
 // Lua's patterns have no count.
 const DIGITS = '[%w_-]'.repeat(TOKEN_LENGTH);
