@@ -1,4 +1,4 @@
-import type { Clock, Instant } from '../clock.js';
+import type { Instant } from '../clock.js';
 import type { LockError } from '../errors.js';
 import type { HomeMasters } from './home-masters.js';
 import type { QuorumCall } from './quorum-call.js';
@@ -7,15 +7,14 @@ import { Lease, type LeaseContext } from '../lease.js';
 import { CompositeLock } from './one-by-one.js';
 import { failureOf, RetrySchedule, type Step, stepAfter, transitionAfter } from './transitions.js';
 import type { Random, TokenSource } from '../holder.js';
-import { type CallSettings, EXPIRY_RESOLUTION, masterTimeoutFor, type Settings } from '../settings/settings.js';
-import { type LeasedKeys, type PendingReleases, QuorumLock } from './quorum-lock.js';
-import type { KeyNames, Keyspace } from '../keyspace.js';
+import { type CallSettings, EXPIRY_RESOLUTION, masterTimeoutFor } from '../settings/settings.js';
+import { type LeasedKeys, QuorumLock, type QuorumLockContext } from './quorum-lock.js';
+import type { KeyNames } from '../keyspace.js';
 import type { PassedLock, QueueEntry } from './process-queue.js';
 import type { PermitChoice } from './permits.js';
 import { RemoteWait } from './places.js';
 import type { Waiter } from './waiter.js';
 import type { CircuitBreakerMaster } from '../health/circuit-breaker-master.js';
-import type { Witness } from '../witness.interface.js';
 
 // An acquisition of several resources that was notified in vain takes them one by one after this many milliseconds.
 const PATIENCE = 1_000;
@@ -23,23 +22,16 @@ const PATIENCE = 1_000;
 // would otherwise hand them round as fast as the masters answer.
 const MAX_FUTILE_WAKEUPS = 100;
 
-export interface AcquisitionContext {
+export interface AcquisitionContext extends QuorumLockContext {
   readonly masters: readonly CircuitBreakerMaster[];
   readonly homeMasters: HomeMasters;
-  readonly keyspace: Keyspace;
-  readonly settings: Settings;
-  readonly clock: Clock;
   readonly random: Random;
   readonly tokens: TokenSource;
-  readonly witness: Witness;
   // The end of errors about masters that cannot vote.
   readonly advice?: string | undefined;
   // The name under which this process listens for notifications.
   readonly listener: string;
-  readonly releases: PendingReleases;
   readonly leases: LeaseContext;
-  // Milliseconds.
-  readonly standstill: { readonly total: number };
   // Without a key: notifications may have been lost.
   readonly notified: (master: CircuitBreakerMaster, key: string | undefined) => void;
 }

@@ -138,7 +138,7 @@ export class QuorumCall {
   }
 
   isGrantedBy(master: Master): boolean {
-    return this.answers[this.masters.indexOf(master)]?.kind === 'granted';
+    return this.answerOf(master)?.kind === 'granted';
   }
 
   hasAsked(master: Master): boolean {

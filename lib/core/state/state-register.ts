@@ -113,11 +113,6 @@ interface ReadStateOptions {
 // Protocol 10.10
 export async function readSnapshot({ resource, key, entry, ...round }: ReadStateOptions): Promise<StateSnapshot> {
   const answers = await askAll({ ...round, request: { op: 'read-state', keys: [key], entry } });
-  return snapshotOf(resource, answers);
-}
-
-// Throws if too few masters have answered.
-export function snapshotOf(resource: string, answers: readonly MasterReport[]): StateSnapshot {
   const reports = reportsIn(answers);
   const quorum = quorumOf(answers.length);
   if (reports.length < quorum) {
