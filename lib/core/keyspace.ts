@@ -95,8 +95,9 @@ export class Keyspace {
   // `undefined` for a key that is not one of `slotOf`.
   permitOf(key: string): { readonly resource: string; readonly slot: number } | undefined {
     if (!key.startsWith(this.startOfSlots)) return undefined;
-    const [slot, resource] = splitAt(key.slice(this.startOfSlots.length), ':');
-    return { resource, slot: Number(slot) };
+    const name = key.slice(this.startOfSlots.length);
+    const colon = name.indexOf(':');
+    return { resource: name.slice(colon + 1), slot: Number(name.slice(0, colon)) };
   }
 
   resourceOfState(entry: string): string {
@@ -163,9 +164,4 @@ class DerivedNames implements KeyNames {
     const [resource, other] = this.resources;
     return resource === undefined || other !== undefined ? undefined : this.keyspace.stateOf(resource);
   }
-}
-
-function splitAt(text: string, separator: string): readonly [string, string] {
-  const index = text.indexOf(separator);
-  return [text.slice(0, index), text.slice(index + 1)];
 }

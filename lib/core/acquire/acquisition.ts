@@ -1,8 +1,9 @@
 import type { Instant } from '../clock.js';
-import type { LockError } from '../errors.js';
+import { showNames } from '../display.js';
+import { type LockError, LockNotAcquiredError, QuorumUnavailableError } from '../errors.js';
 import type { HomeMasters } from './home-masters.js';
-import type { QuorumCall } from './quorum-call.js';
-import { errorOf, type FailedAttempt, LastAnswers, tooLateToBegin } from './refusal.js';
+import { type QuorumCall, quorumOf } from './quorum-call.js';
+import { type FailedAttempt, LastAnswers } from './refusal.js';
 import { Lease, type LeaseContext } from '../lease.js';
 import { CompositeLock } from './one-by-one.js';
 import { failureOf, RetrySchedule, type Step, stepAfter, transitionAfter } from './transitions.js';
@@ -370,18 +371,43 @@ export class Acquisition {
   }
 
   private async failure(): Promise<LockError> {
-    const { resources, call, waiter } = this;
-    const { masters, clock, advice } = this.context;
+    const { waiter } = this;
     const refusal = this.refusal ?? this.entry?.refusal;
     // This acquisition takes nothing any more: a release in the meantime must wake the next process.
     this.passPlaces();
     // The next one asks in its place, also while the last answers are awaited.
     this.entry?.leave();
-    await refusal?.settle(clock, (giveUp) => (waiter.interrupt = { giveUp }));
+    await refusal?.settle(this.context.clock, (giveUp) => (waiter.interrupt = { giveUp }));
     waiter.interrupt = undefined;
     waiter.check();
-    if (!refusal && this.isRepeated) return tooLateToBegin({ resources, ttl: call.ttl, masters: masters.length });
-    return errorOf(refusal, { resources, wait: call.wait, permits: call.permits, advice, masters: masters.length });
+    return this.errorFor(refusal);
+  }
+
+  // Without a refusal, it made no attempt, because others of its process were before it, or because it was granted a
+  // lock that had ended before it could be used.
+  private errorFor(refusal: LastAnswers | undefined): LockError {
+    const { resources, call, isRepeated } = this;
+    const { masters, advice } = this.context;
+    const unavailable = (intent: string, why = advice): LockError =>
+      new QuorumUnavailableError(
+        intent,
+        resources,
+        refusal?.report ?? [],
+        quorumOf(masters.length),
+        masters.length,
+        why,
+      );
+    const names = showNames(resources);
+    if (!refusal && isRepeated) {
+      const why =
+        `They did, and this process was blocked until the lock of ${call.ttl} ms had ended, so nothing ran: ` +
+        'keep synchronous work short, or pass a longer ttl or `wait`';
+      return unavailable(`begin under the lock on ${names} before its validity has ended`, why);
+    }
+    if (!refusal || refusal.isHeld) {
+      return new LockNotAcquiredError(resources, refusal?.report ?? [], call.wait, refusal?.freeAfter, call.permits);
+    }
+    return unavailable(`lock ${names}${refusal.outcome === 'granted' ? ' before its validity has ended' : ''}`);
   }
 
   private newQuorumLock(home: CircuitBreakerMaster | undefined, permit: KeyNames | undefined): QuorumLock {

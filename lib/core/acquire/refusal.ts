@@ -1,6 +1,5 @@
 import { type Clock, elapsedSince, type Instant } from '../clock.js';
-import { showNames } from '../display.js';
-import { type LockError, LockNotAcquiredError, type MasterReport, QuorumUnavailableError } from '../errors.js';
+import type { MasterReport } from '../errors.js';
 import { type MasterReply, NOT_ASKED } from '../master.interface.js';
 import { type QuorumCall, type Outcome, quorumOf } from './quorum-call.js';
 import type { CircuitBreakerMaster } from '../health/circuit-breaker-master.js';
@@ -83,40 +82,4 @@ export class LastAnswers {
   private mayVote(master: CircuitBreakerMaster, answer: MasterReply | undefined): boolean {
     return answer ? answer.kind === 'granted' || answer.kind === 'held' : master.isUsable;
   }
-}
-
-interface Unfulfilled {
-  readonly resources: readonly string[];
-  // Milliseconds.
-  readonly wait: number;
-  readonly permits: number | undefined;
-  readonly masters: number;
-  readonly advice: string | undefined;
-}
-
-// It had ended before it could be used.
-interface TooLate extends Pick<Unfulfilled, 'resources' | 'masters'> {
-  // Milliseconds.
-  readonly ttl: number;
-}
-
-// Without a refusal, the acquisition made no attempt, because others of its process were before it.
-export function errorOf(
-  refusal: LastAnswers | undefined,
-  { resources, wait, permits, masters, advice }: Unfulfilled,
-): LockError {
-  if (!refusal || refusal.isHeld) {
-    return new LockNotAcquiredError(resources, refusal?.report ?? [], wait, refusal?.freeAfter, permits);
-  }
-  const what = `lock ${showNames(resources)}`;
-  const intent = refusal.outcome === 'granted' ? `${what} before its validity has ended` : what;
-  return new QuorumUnavailableError(intent, resources, refusal.report, quorumOf(masters), masters, advice);
-}
-
-export function tooLateToBegin({ resources, ttl, masters }: TooLate): LockError {
-  const intent = `begin under the lock on ${showNames(resources)} before its validity has ended`;
-  const advice =
-    `They did, and this process was blocked until the lock of ${ttl} ms had ended, so nothing ran: ` +
-    'keep synchronous work short, or pass a longer ttl or `wait`';
-  return new QuorumUnavailableError(intent, resources, [], quorumOf(masters), masters, advice);
 }
