@@ -215,7 +215,7 @@ export class Redlock {
     const { queues, sharing, permits } = wanted;
     const entry = call.wait > 0 || this.queue.isEmpty(queues) ? this.queue.join(queues, waiter, sharing) : undefined;
     this.waiting.add(waiter);
-    let acquisition = new Acquisition(this.acquisitionContext, { resources, call, waiter, entry, permits });
+    let acquisition = new Acquisition(this.acquisitionContext, { waiter, entry, permits });
     let lease: Lease;
     let attempts = 0;
     try {
@@ -247,7 +247,7 @@ export class Redlock {
         }
         entry?.waitAgain(waiter);
         const { permits: others } = this.wantedBy(resources, call);
-        const again = { resources, call, waiter, entry, permits: others, isRepeated: true };
+        const again = { waiter, entry, permits: others, isRepeated: true };
         acquisition = new Acquisition(this.acquisitionContext, again);
       }
     } catch (reason) {

@@ -9,7 +9,7 @@ import { CompositeLock } from './one-by-one.js';
 import { failureOf, RetrySchedule, type Step, stepAfter, transitionAfter } from './transitions.js';
 import type { Random, TokenSource } from '../holder.js';
 import { type CallSettings, EXPIRY_RESOLUTION, masterTimeoutFor } from '../settings/settings.js';
-import { type LeasedKeys, QuorumLock, type QuorumLockContext } from './quorum-lock.js';
+import { type AcquireAttempt, type LeasedKeys, QuorumLock, type QuorumLockContext } from './quorum-lock.js';
 import type { KeyNames } from '../keyspace.js';
 import type { PassedLock, QueueEntry } from './process-queue.js';
 import type { PermitChoice } from './permits.js';
@@ -37,22 +37,19 @@ export interface AcquisitionContext extends QuorumLockContext {
   readonly notified: (master: CircuitBreakerMaster, key: string | undefined) => void;
 }
 
-interface Attempt {
+interface Attempt extends AcquireAttempt {
   readonly quorumLock: QuorumLock;
   readonly step: Step;
   readonly home: CircuitBreakerMaster | undefined;
-  // Milliseconds.
-  readonly timeout: number;
   // The waiting budget has not shortened the timeout.
   readonly isFull: boolean;
-  readonly since: Instant;
 }
 
 interface AcquisitionRequest {
-  readonly resources: readonly string[];
   // The one of several resources that it takes; absent if it takes all.
   readonly part?: string | undefined;
-  readonly call: CallSettings;
+  // Default: that of the waiter.
+  readonly call?: CallSettings;
   readonly waiter: Waiter;
   // `undefined` if no other call of this process wants the same resources.
   readonly entry: QueueEntry | undefined;
@@ -91,8 +88,9 @@ export class Acquisition {
 
   constructor(
     private readonly context: AcquisitionContext,
-    { resources, part, call, waiter, entry, permits, isRepeated = false }: AcquisitionRequest,
+    { part, waiter, call = waiter.call, entry, permits, isRepeated = false }: AcquisitionRequest,
   ) {
+    const { resources } = waiter;
     this.resources = resources;
     this.taken = part === undefined ? resources : [part];
     this.names = permits?.all ?? context.keyspace.namesOf(this.taken);
@@ -184,7 +182,11 @@ export class Acquisition {
     const permit = !home || step === 'all' ? this.permits?.guess() : this.permits?.all;
     const quorumLock = this.newQuorumLock(home, permit);
     waiter.interrupt = quorumLock;
-    return { quorumLock, step, home, timeout, isFull: timeout === full, since };
+    const waited = this.waitedAt(since);
+    const stoodStill = context.standstill.total;
+    const names = this.permits ? undefined : this.names;
+    const isFull = timeout === full;
+    return { quorumLock, step, home, ttl: call.ttl, timeout, isFull, since, stoodStill, waited, names };
   }
 
   // If false, what the attempt acquired is being released.
@@ -241,7 +243,7 @@ export class Acquisition {
     this.places?.leave();
     try {
       for (const part of [...resources].sort()) {
-        const acquisition = new Acquisition(context, { resources, part, call, waiter, entry });
+        const acquisition = new Acquisition(context, { part, call, waiter, entry });
         leasedKeys.add(await acquisition.run('home'));
         if (acquisition.call.ttl < this.call.ttl) this.call = acquisition.call;
         lease ??= this.leaseOf(leasedKeys);
@@ -275,12 +277,9 @@ export class Acquisition {
     return lease;
   }
 
-  private contact({ quorumLock, step, home, timeout, since }: Attempt): Promise<QuorumCall> {
+  private contact(attempt: Attempt): Promise<QuorumCall> {
     const { permits } = this;
-    const waited = this.waitedAt(since);
-    const names = permits ? undefined : this.names;
-    const stoodStill = this.context.standstill.total;
-    const attempt = { ttl: this.call.ttl, timeout, since, stoodStill, waited, names };
+    const { quorumLock, step, home, waited } = attempt;
     if (!home || step === 'all') return quorumLock.acquire(attempt);
     // Without a waiting budget, the first try of permits asks a home master, too.
     if (permits) {

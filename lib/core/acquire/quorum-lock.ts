@@ -200,7 +200,7 @@ interface ValidityStart {
   readonly stoodStill: number;
 }
 
-interface AcquireAttempt extends ValidityStart {
+export interface AcquireAttempt extends ValidityStart {
   // Milliseconds.
   readonly ttl: number;
   // Milliseconds after which a master that has not answered counts as timed out.
