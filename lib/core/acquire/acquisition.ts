@@ -267,7 +267,7 @@ export class Acquisition {
     return undefined;
   }
 
-  // Keeps the parts that are acquired alive until the rest are acquired, too. It is not a lock yet: nobody observes it.
+  // Keeps the parts that are acquired alive until the rest are acquired, too. It is not a lock yet, and has no observer.
   private leaseOf(leasedKeys: LeasedKeys): Lease {
     const { resources } = this;
     const call = Object.assign({}, this.call, { extend: true, minHold: 0 });
