@@ -84,15 +84,15 @@ export function combineJobObservers(
   observers: () => readonly JobObserver[],
   failed: (error: unknown) => void,
 ): Required<JobObserver> {
-  const tell = (event: keyof JobObserver, args: readonly unknown[]): void =>
+  const notify = (event: keyof JobObserver, args: readonly unknown[]): void =>
     notifyAll(observers(), event, args, failed);
   return {
-    started: (...args) => tell('started', args),
-    ended: (...args) => tell('ended', args),
-    unfinished: (...args) => tell('unfinished', args),
-    succeeded: (...args) => tell('succeeded', args),
-    skipped: (...args) => tell('skipped', args),
-    delayed: (...args) => tell('delayed', args),
+    started: (...args) => notify('started', args),
+    ended: (...args) => notify('ended', args),
+    unfinished: (...args) => notify('unfinished', args),
+    succeeded: (...args) => notify('succeeded', args),
+    skipped: (...args) => notify('skipped', args),
+    delayed: (...args) => notify('delayed', args),
   };
 }
 
