@@ -92,8 +92,8 @@ function refuseDuplicate(job: FoundJob, earlier: readonly FoundJob[]): void {
   const other = earlier.find((each) => each.settings.name === job.settings.name && shareRecords(each.locks, job.locks));
   if (!other) return;
   const [one, another] = [other.declaration.where, job.declaration.where];
-  const advice = one === another ? 'is its class a provider of several modules, or extended by several classes?' : '';
-  const requirement = `must be different for each job on the same masters, and ${one} has the same. ${advice}`.trim();
+  const advice = one === another ? ' (is its class a provider of several modules, or extended by several?)' : '';
+  const requirement = `must be different for each job on the same masters, and ${one} has the same${advice}`;
   throw new RedlockConfigError(`${another}: name`, job.settings.name, requirement);
 }
 
