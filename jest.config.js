@@ -31,7 +31,7 @@ export default {
     '^nestjs-redlock$': '<rootDir>/lib/index.ts',
     '^nestjs-redlock/(dashboard|opentelemetry|schedule|terminus|testing)$': '<rootDir>/lib/$1/index.ts',
   },
-  globalSetup: '<rootDir>/scripts/embed-page.mjs',
+  globalSetup: '<rootDir>/scripts/embed.mjs',
   setupFiles: ['reflect-metadata'],
   transform: swc,
 };

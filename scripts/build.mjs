@@ -2,7 +2,7 @@
 import { cpSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';
-import embedPage from './embed-page.mjs';
+import embed from './embed.mjs';
 import { optionsOf } from './options.mjs';
 import { mustRun, root } from './run.mjs';
 
@@ -11,7 +11,7 @@ const compiler = join(root, 'node_modules/typescript/bin/tsc');
 
 // Otherwise the output of a deleted source file would be published.
 rmSync(dist, { recursive: true, force: true });
-embedPage();
+embed();
 const { values } = optionsOf({ options: { check: { type: 'boolean', default: true } }, allowNegative: true });
 // At the same time: the second one never checks types.
 const formats = ['tsconfig.build.json', 'tsconfig.build.cjs.json'];

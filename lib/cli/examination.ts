@@ -2,7 +2,7 @@ import { Keyspace } from '../core/keyspace.js';
 import { SystemRandom } from '../runtime/system-random.js';
 import type { Settings } from '../core/settings/settings.js';
 import { faultOf, parseInfo, parseServerIdentity, type ServerIdentity } from '../redis/replies.js';
-import { REPORT } from '../redis/scripts/report.lua.js';
+import { REPORT } from '../redis/scripts/lua.generated.js';
 import { type ClusterNodes, type Contact, type ContactFailure, findNodes, isFailure } from './contact.js';
 import { type MissingPermission, missingPermissions } from './permissions.js';
 import { ClusterNames } from '../redis/cluster/cluster-names.js';

@@ -45,10 +45,8 @@ import {
 import type { RedisClient, RedisMasterContext } from './redis-client.interface.js';
 import type { RestartGuard } from './guard/restart-guard.js';
 import { type PendingRequest, RequestQueue } from './request-queue.js';
-import { MARK } from './scripts/mark.lua.js';
-import { PERMISSIONS } from './scripts/permissions.lua.js';
-import { REPORT } from './scripts/report.lua.js';
-import { EXTENDED_AFTER_HEAL, UNMARKED } from './scripts/statuses.js';
+import { EXTENDED_AFTER_HEAL, UNMARKED } from './scripts/constants.js';
+import { MARK, PERMISSIONS, REPORT } from './scripts/lua.generated.js';
 import { NotificationChannel } from './notification-channel.js';
 import { PrimaryWatch } from './sentinel/primary-watch.js';
 import type { SentinelGroup } from './sentinel/sentinel-group.js';

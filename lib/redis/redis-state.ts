@@ -1,6 +1,5 @@
 import { REVOKED } from '../core/holder.js';
 import { GRANTED, type KeyValue, type MasterReply, type OperatorMaster } from '../core/master.interface.js';
-import { READ, REVOKE, VALUES } from './scripts/revoke.lua.js';
 import {
   entryFrom,
   FOREIGN,
@@ -9,8 +8,8 @@ import {
   type WriteStateRequest,
 } from '../core/state/state-entry.js';
 import { HELD } from './replies.js';
-import { STATE } from './scripts/state.lua.js';
-import { FOREIGN_ENTRY, FREE, NOT_THE_HOLDER, OUTBID, UNMARKED } from './scripts/statuses.js';
+import { REVOKE, STATE, VALUE, VALUES } from './scripts/lua.generated.js';
+import { FOREIGN_ENTRY, FREE, NOT_THE_HOLDER, OUTBID, UNMARKED } from './scripts/constants.js';
 
 // Keys that a server scans before it serves other clients.
 const SCANNED_AT_ONCE = 500;
@@ -44,7 +43,7 @@ export class RedisOperator implements ServerOperator {
   constructor(private readonly connection: OperatorConnection) {}
 
   async read(key: string): Promise<KeyValue | MasterReply | null> {
-    const reply = await this.run(READ, [key], []);
+    const reply = await this.run(VALUE, [key], []);
     if ('kind' in reply) return reply;
     if (!Array.isArray(reply.value)) return null;
     const [value, remaining] = reply.value as [string, number];

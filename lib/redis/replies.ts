@@ -14,7 +14,7 @@ import {
   EXTENDED_AFTER_HEAL as HEALED_REPLY,
   NOT_THE_HOLDER,
   PICKED,
-} from './scripts/statuses.js';
+} from './scripts/constants.js';
 import { holderIn } from '../core/holder.js';
 
 // Read atomically with the marker.
@@ -54,7 +54,7 @@ export type InfoField = (typeof SECTIONS)[keyof typeof SECTIONS][number];
 // In the order in which a report has them.
 export const INFO_FIELDS: readonly InfoField[] = Object.values(SECTIONS).flat();
 
-// The reply of the script in `scripts/report.lua.ts`: the time, `INFO_FIELDS` and the marker.
+// The reply of the script in `scripts/report.lua`: the time, `INFO_FIELDS` and the marker.
 export function parseServerIdentity(reply: unknown): ServerIdentity {
   const values = (reply as unknown[]).map(String);
   const [time, run, redis, valkey, redisMode, mode, uptime, role, replicas, replid, replid2, limit, policy, aof] =

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { ensureDependencies } from '../../scripts/ensure-dependencies.mjs';
-import embedPage from '../../scripts/embed-page.mjs';
+import embed from '../../scripts/embed.mjs';
 import { optionsOf } from '../../scripts/options.mjs';
 import { ensureRedisServer } from '../../scripts/redis-servers.mjs';
 import { root } from '../../scripts/run.mjs';
@@ -22,7 +22,7 @@ const { values } = optionsOf({
 });
 
 await ensureDependencies();
-embedPage();
+embed();
 // Not before: they import packages.
 const { Compiler } = await import('./compiler.mjs');
 const { coverageOf } = await import('./coverage.mjs');

@@ -5,9 +5,7 @@ import { RequestEncoder, type ServerRequest } from '../../lib/redis/request-enco
 import { REVOKED, signatureOf } from '../../lib/core/holder.js';
 import { MARKER_FIELDS } from '../../lib/redis/guard/marker.js';
 import { boundScript } from '../../lib/redis/scripts/bound-script.js';
-import { MARK } from '../../lib/redis/scripts/mark.lua.js';
-import { STATE } from '../../lib/redis/scripts/state.lua.js';
-import { REPORT } from '../../lib/redis/scripts/report.lua.js';
+import { MARK, REPORT, STATE } from '../../lib/redis/scripts/lua.generated.js';
 import { Chance } from './engine/chance.js';
 import { ModelPair } from './model-pair.js';
 import { rawMarker } from './server/operations.js';

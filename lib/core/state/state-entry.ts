@@ -53,7 +53,7 @@ export const FOREIGN: RefusedReply = Object.freeze({
 // Protocol 10.1
 const ENTRY = /^(\d+) (\S+)(?: (\d+) (\S+) (\d+) (\d+) (\d+) (\S*)\n(.*))?$/s;
 
-// Reads what `scripts/state.lua.ts` and `memory/operations.ts` write; `undefined` for anything else.
+// Reads what `scripts/state.lua` and `memory/operations.ts` write; `undefined` for anything else.
 export function entryFrom(text: string): StateEntry | undefined {
   const match = ENTRY.exec(text);
   if (!match) return undefined;

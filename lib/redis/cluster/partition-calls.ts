@@ -1,6 +1,6 @@
 import type { Clock, Instant, Timer } from '../../core/clock.js';
 import type { PendingRequest } from '../request-queue.js';
-import { RELEASE_ALONE } from '../scripts/release.lua.js';
+import { RELEASE_ALONE } from '../scripts/lua.generated.js';
 import type { ClusterNode } from './cluster-node.js';
 import type { Topology } from './topology.js';
 import { Refusal } from '../../core/health/circuit-breaker-master.js';
@@ -9,7 +9,7 @@ import { COMPARISON_INTERVAL } from '../guard/data-record.js';
 import { encodeGroups, RequestEncoder, type RequestGroup } from '../request-encoding.js';
 import { isStateRequest, OTHER_DATA, runStateRequest, type StateRequest } from '../redis-state.js';
 import { isReply, replyFrom } from '../replies.js';
-import { UNMARKED } from '../scripts/statuses.js';
+import { UNMARKED } from '../scripts/constants.js';
 import type { ClusterNames } from './cluster-names.js';
 import type { PartitionGuard } from './partition-guard.js';
 import { isChecked, isVote, keysOf, type PartitionedRequest, tokensOf } from './split-request.js';

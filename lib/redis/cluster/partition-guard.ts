@@ -5,7 +5,7 @@ import type { Quarantine } from '../../core/master.interface.js';
 import type { Random } from '../../core/holder.js';
 import { driftOf, type Settings } from '../../core/settings/settings.js';
 import { generationFrom } from '../../core/state/state-entry.js';
-import { RAISE, SEAL } from '../scripts/seal.lua.js';
+import { RAISE_SEAL, SEAL } from '../scripts/lua.generated.js';
 import type { ClusterNames } from './cluster-names.js';
 import type { ClusterNode } from './cluster-node.js';
 import { VIEW_AGE } from './views.js';
@@ -301,7 +301,7 @@ export class PartitionGuard {
     const reason = reasonForSeal(seal, node.identity, claim);
     if (reason === undefined && seal) {
       if (seal.maxTtl < settings.maxTtl) {
-        return this.change(reading, [RAISE, 1, names.sealOf(partition), seal.nonce, settings.maxTtl]);
+        return this.change(reading, [RAISE_SEAL, 1, names.sealOf(partition), seal.nonce, settings.maxTtl]);
       }
       if (seal.generation !== state.generation) state.changedAt = ++this.changes;
       state.accept(seal, clock.read(), { left: seal.from - time, longest: this.longest });

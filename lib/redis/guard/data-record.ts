@@ -1,7 +1,7 @@
 import { elapsedBetween, type Instant } from '../../core/clock.js';
 import type { Quarantine } from '../../core/master.interface.js';
 import type { ServerIdentity } from '../replies.js';
-import { ANNOUNCED_FOR } from '../scripts/operations.lua.js';
+import { ANNOUNCED_FOR } from '../scripts/constants.js';
 import type { Marker, MarkerChange } from './marker.js';
 import { type Movement, ServerClock } from './server-clock.js';
 

@@ -11,7 +11,7 @@ import {
   EXTENDED_AFTER_HEAL,
   PICKED,
   UNMARKED,
-} from '../../../lib/redis/scripts/statuses.js';
+} from '../../../lib/redis/scripts/constants.js';
 import { protect, ReplyError } from './database.js';
 import { announce, isMarked, type Mark, mark, type Surface } from './operations.js';
 import { answerState } from './state.js';

@@ -1,9 +1,7 @@
 import { BARRIER_LIFE, RESERVATION_LIFE } from '../../../lib/core/master.interface.js';
 import { EXPIRY_RESOLUTION } from '../../../lib/core/settings/settings.js';
-import { ANNOUNCED_FOR, MOST_ANNOUNCED } from '../../../lib/redis/scripts/operations.lua.js';
 import { MARKER_FIELDS } from '../../../lib/redis/guard/marker.js';
-import { TIMELY } from '../../../lib/redis/scripts/mark.lua.js';
-import { QUEUE_LIFE } from '../../../lib/redis/scripts/usual.lua.js';
+import { ANNOUNCED_FOR, MAX_ANNOUNCED, QUEUE_LIFE, TIMELY } from '../../../lib/redis/scripts/constants.js';
 import type { OperationContext } from '../../../lib/memory/memory-database.js';
 import type { Database } from './database.js';
 
@@ -65,7 +63,7 @@ export function announce({ data, time }: Surface, marker: string, announcement: 
   const kept = current.filter(([level, till]) => level > ttl || till > mine);
   kept.push([ttl, mine]);
   kept.sort(([one], [other]) => other - one);
-  while (kept.length > MOST_ANNOUNCED) {
+  while (kept.length > MAX_ANNOUNCED) {
     const [, till] = kept.pop() as [number, number];
     const last = kept.at(-1) as [number, number];
     last[1] = Math.max(last[1], till);

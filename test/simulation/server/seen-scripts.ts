@@ -1,9 +1,6 @@
 import { createHash } from 'node:crypto';
-import { MARK } from '../../../lib/redis/scripts/mark.lua.js';
-import { PERMISSIONS } from '../../../lib/redis/scripts/permissions.lua.js';
-import { REPORT } from '../../../lib/redis/scripts/report.lua.js';
-import { STATE } from '../../../lib/redis/scripts/state.lua.js';
 import { boundScript } from '../../../lib/redis/scripts/bound-script.js';
+import { MARK, PERMISSIONS, REPORT, STATE } from '../../../lib/redis/scripts/lua.generated.js';
 
 export type ScriptName = 'requests' | 'report' | 'mark' | 'state' | 'permissions';
 

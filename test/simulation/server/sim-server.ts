@@ -1,7 +1,7 @@
 import type { MarkerField } from '../../../lib/redis/guard/marker.js';
 import type { MachineClock } from '../engine/machine-clock.js';
 import { type Executor, execute, type ServerInfo } from './commands.js';
-import { OUTBID, UNMARKED } from '../../../lib/redis/scripts/statuses.js';
+import { OUTBID, UNMARKED } from '../../../lib/redis/scripts/constants.js';
 import { Database, protect, ReplyError } from './database.js';
 import { announce, LIVES, type ModelFault } from './operations.js';
 

@@ -1,7 +1,7 @@
 import type { GrantedReply, HeldReply, RefusedReply } from '../../../lib/core/master.interface.js';
 import { entryText } from '../../../lib/core/state/state-entry.js';
 import { openState, readState, type StateContext, writeState } from '../../../lib/memory/operations.js';
-import { FOREIGN_ENTRY, FREE, NOT_THE_HOLDER, OUTBID, UNMARKED } from '../../../lib/redis/scripts/statuses.js';
+import { FOREIGN_ENTRY, FREE, NOT_THE_HOLDER, OUTBID, UNMARKED } from '../../../lib/redis/scripts/constants.js';
 import type { Surface } from './operations.js';
 
 // What the script for states answers. The operations are in lib/memory/operations.ts, which masters in memory share.

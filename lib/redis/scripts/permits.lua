@@ -1,34 +1,32 @@
-import { ENDLESS, PICKED, UNMARKED } from './statuses.js';
-import { RESERVED_FOR } from './usual.lua.js';
+-- The operation of permits.
 
-// A key of another type has no value here, but exists. If all keys are held, those that are only reserved count only if
-// all are: a reservation ends within a moment, and not for this waiter.
-// Protocol 11.10 and 11.11
-export const PERMITS = `
+-- A key of another type has no value here, but exists. If all keys are held, those that are only reserved count only if
+-- all are: a reservation ends within a moment, and not for this waiter.
+-- Protocol 11.10 and 11.11
 local function soonest_hold(keys, values)
   local soonest, owner, is_reserved = math.huge, nil, true
   for i, key in ipairs(keys) do
     local value = values[i]
     if value then
-      local reserved = string.find(value, ${RESERVED_FOR}, 1, true) == 1
+      local reserved = string.find(value, RESERVED_FOR, 1, true) == 1
       local left = call('PTTL', key)
-      if left == ${ENDLESS} then left = math.huge end
+      if left == ENDLESS then left = math.huge end
       if not owner or (is_reserved and not reserved) or (is_reserved == reserved and left < soonest) then
         soonest, owner, is_reserved = left, value, reserved
       end
     end
   end
-  return soonest == math.huge and ${ENDLESS} or soonest, owner
+  return soonest == math.huge and ENDLESS or soonest, owner
 end
 
 function operations.pick(keys, token, ttl, queues, waiter, waited)
-  if not is_marked() then return ${UNMARKED} end
+  if not is_marked() then return UNMARKED end
   clock()
   local values = call('MGET', unpack(keys))
   local own, reserved
   for i in ipairs(keys) do
     if values[i] == token then own = own or i end
-    if waiter and values[i] == ${RESERVED_FOR} .. waiter then reserved = reserved or i end
+    if waiter and values[i] == RESERVED_FOR .. waiter then reserved = reserved or i end
   end
   local picked = own or reserved
   for i, key in ipairs(keys) do
@@ -38,8 +36,8 @@ function operations.pick(keys, token, ttl, queues, waiter, waited)
   if picked then
     call('SET', keys[picked], token, 'PX', ttl)
     local contended = waiter and leave_queues({ queues[1] }, waiter)
-    return ${PICKED} .. ' ' .. text(picked - 1) .. (contended and '!' or '')
+    return PICKED .. ' ' .. text(picked - 1) .. (contended and '!' or '')
   end
   if waiter then queue_up({ keys[1] }, { true }, { queues = queues, waiter = waiter, waited = waited }) end
   return refusal(soonest_hold(keys, values))
-end`;
+end

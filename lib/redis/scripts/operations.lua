@@ -1,43 +1,8 @@
-import { EXPIRY_RESOLUTION } from '../../core/settings/settings.js';
-import { CONTENTS } from './contents.lua.js';
-import { PERMITS } from './permits.lua.js';
-import { SHARING } from './sharing.lua.js';
-import { FREE, FREE_WITH_WAITERS, EXTENDED_AFTER_HEAL, NOT_THE_HOLDER, UNMARKED } from './statuses.js';
-import { CHECK_MARKER, RESERVED_FOR } from './usual.lua.js';
-import { QUEUES } from './waiting.lua.js';
+-- The operations of exclusive locks, and what guards share. The parameters are the parts of a request in the order of
+-- `request-encoding.ts`.
 
-// Milliseconds for which an announced ttl counts longer than the ttl itself: a bit longer than until its next
-// announcement.
-export const ANNOUNCED_FOR = 4_000;
-// In a marker. Beyond it, the smallest are merged into the next larger one.
-export const MOST_ANNOUNCED = 16;
-// In milliseconds, in case the deletion of the key fails.
-const PROBE_LIFE = 1_000;
-
-// The parts that `bound-script.ts` assembles.
-
-const COMMON = `
-local function clock()
-  if not time then time = call('TIME') end
-  return time
-end
-
-local function is_marked()
-  ${CHECK_MARKER}
-  return marked
-end
-
-local function milliseconds()
-  return clock()[1] * 1000 + math.floor(clock()[2] / 1000)
-end
-
-local function text(number)
-  return string.format('%.0f', number)
-end`;
-
-// Protocol 9.1 and 9.6
-const FENCES = `
 -- The counters of a lock: larger than they are the first time, then only as large as the others say.
+-- Protocol 9.1 and 9.6
 local function draw(fields, at_least, step)
   local drawn = at_least
   for _, field in ipairs(fields) do
@@ -46,15 +11,14 @@ local function draw(fields, at_least, step)
   drawn = text(drawn)
   for _, field in ipairs(fields) do call('HSET', counters, field, drawn) end
   return drawn
-end`;
+end
 
-// Each ttl in use is kept until a lock that was granted before the next announcement has ended. A ttl that is not used
-// any more is therefore forgotten.
-// Protocol 8.9
-const ANNOUNCEMENTS = `
+-- Each ttl in use is kept until a lock that was granted before the next announcement has ended. A ttl that is not used
+-- any more is therefore forgotten.
+-- Protocol 8.9
 local function announce(ttl, lengthens, factor, known)
   local now, kept = milliseconds(), {}
-  local mine = math.ceil(now + ttl * factor + ${ANNOUNCED_FOR})
+  local mine = math.ceil(now + ttl * factor + ANNOUNCED_FOR)
   local known_before = tonumber(call('HGET', marker, 'known')) or 0
   if known > known_before then
     call('HSET', marker, 'known', text(known))
@@ -69,46 +33,44 @@ local function announce(ttl, lengthens, factor, known)
   end
   kept[#kept + 1] = { ttl, mine }
   table.sort(kept, function(one, other) return one[1] > other[1] end)
-  while #kept > ${MOST_ANNOUNCED} do
+  while #kept > MAX_ANNOUNCED do
     local smallest = table.remove(kept)
     kept[#kept][2] = math.max(kept[#kept][2], smallest[2])
   end
   for i, pair in ipairs(kept) do kept[i] = text(pair[1]) .. ':' .. text(pair[2]) end
   call('HSET', marker, 'ttls', table.concat(kept, ' '))
   local wait = call('HMGET', marker, 'from', 'at')
-  local from, longer = tonumber(wait[1]) or 0, (tonumber(wait[2]) or 0) + math.ceil(ttl * factor) + ${EXPIRY_RESOLUTION}
+  local from, longer = tonumber(wait[1]) or 0, (tonumber(wait[2]) or 0) + math.ceil(ttl * factor) + EXPIRY_RESOLUTION
   if lengthens == 1 and from > now and longer > from then call('HSET', marker, 'from', text(longer)) end
   return known_before
-end`;
+end
 
-// The parameters are the parts of a request in the order of `request-encoding.ts`.
-// - extend: sets the absent keys first. If there is no memory for them, the others are not refreshed either. EXISTS and
-// not SET NX, which a server that is out of memory refuses even where it would do nothing.
-// - release: pcall, because one key that is no lock must not keep the others from being released.
-// Protocol 4.2, 6.2, 7.1 and 7.4
-const OPERATIONS = `
+-- Protocol 4.2 and 7.1
 function operations.acquire(keys, token, ttl, queues, waiter, waited)
-  if not is_marked() then return ${UNMARKED} end
-  local longest, held, owner = longest_hold(keys, token, waiter and ${RESERVED_FOR} .. waiter) -- @mutant exclusive-beside-shared-holders
-  if longest ~= ${FREE} then
+  if not is_marked() then return UNMARKED end
+  local longest, held, owner = longest_hold(keys, token, waiter and RESERVED_FOR .. waiter) -- @mutant exclusive-beside-shared-holders
+  if longest ~= FREE then
     if waiter then queue_up(keys, held, { queues = queues, waiter = waiter, waited = waited }) end
     return refusal(longest, owner)
   end
   if marker ~= '' then clock() end
   for _, key in ipairs(keys) do call('SET', key, token, 'PX', ttl) end
-  return waiter and leave_queues(queues, waiter) and ${FREE_WITH_WAITERS} or ${FREE}
+  return waiter and leave_queues(queues, waiter) and FREE_WITH_WAITERS or FREE
 end
 
+-- Sets the absent keys first: if there is no memory for them, the others are not refreshed either. EXISTS and not SET NX,
+-- which a server that is out of memory refuses even where it would do nothing.
+-- Protocol 6.2
 function operations.extend(keys, token, ttl)
-  if not is_marked() then return ${UNMARKED} end
+  if not is_marked() then return UNMARKED end
   if marker ~= '' then clock() end
   local longest, _, owner = longest_hold(keys, token) -- @mutant extension-without-owner-check, extension-over-shared-holders
-  if longest ~= ${FREE} then return refusal(longest, owner) end
-  local status = ${FREE}
+  if longest ~= FREE then return refusal(longest, owner) end
+  local status = FREE
   for _, key in ipairs(keys) do
     if call('EXISTS', key) == 0 then
       call('SET', key, token, 'PX', ttl)
-      status = ${EXTENDED_AFTER_HEAL}
+      status = EXTENDED_AFTER_HEAL
     end
   end
   for _, key in ipairs(keys) do call('PEXPIRE', key, ttl) end
@@ -116,21 +78,23 @@ function operations.extend(keys, token, ttl)
 end
 
 function operations.draw(keys, token, fields, at_least, step)
-  if not is_marked() then return ${UNMARKED} end
+  if not is_marked() then return UNMARKED end
   for _, key in ipairs(keys) do
     local owner, _, trouble = look(key)
     if trouble then error(trouble) end
-    if owner ~= token then return ${NOT_THE_HOLDER} end -- @mutant draw-for-any-holder
+    if owner ~= token then return NOT_THE_HOLDER end -- @mutant draw-for-any-holder
   end
-  return ${FREE} .. ' ' .. draw(fields, at_least, step)
+  return FREE .. ' ' .. draw(fields, at_least, step)
 end
 
 function operations.beat(_, ttl, lengthens, factor, known)
-  if not is_marked() then return ${UNMARKED} end
+  if not is_marked() then return UNMARKED end
   clock()
-  return ${FREE} .. ' ' .. text(announce(ttl, lengthens, factor, known))
+  return FREE .. ' ' .. text(announce(ttl, lengthens, factor, known))
 end
 
+-- One key that is no lock must not keep the others from being released.
+-- Protocol 7.1 and 7.4
 function operations.release(keys, token, keep_for, queues)
   local trouble
   local contended = false
@@ -143,11 +107,11 @@ function operations.release(keys, token, keep_for, queues)
       if owner and keep_for == '0' then call('DEL', key) end
       if owner and keep_for ~= '0' then call('PEXPIRE', key, keep_for) end
       if wake(key, queues[i]) then contended = true end
-    elseif string.find(owner, ${RESERVED_FOR}, 1, true) == 1 then
+    elseif string.find(owner, RESERVED_FOR, 1, true) == 1 then
       contended = true
     end
   end
-  return trouble or (contended and ${FREE_WITH_WAITERS}) or ${FREE}
+  return trouble or (contended and FREE_WITH_WAITERS) or FREE
 end
 
 -- Those behind it may be able to take the key, even if it had no reservation. The place of a process whose next waiter
@@ -160,12 +124,12 @@ function operations.leave(keys, waiter, queues, is_shared, next_waited)
     drop_reservation(key, waiter, is_shared)
     if type(pcall_redis('GET', key)) ~= 'string' then wake(key, queues[i]) end
   end
-  return ${FREE}
+  return FREE
 end
 
 function operations.inspect(keys, queues)
   local longest, _, owner = longest_hold(keys)
-  if longest == ${FREE} then return longest end
+  if longest == FREE then return longest end
   local waiting = 0
   for _, queue in ipairs(queues) do
     local length = pcall_redis('ZCARD', queue)
@@ -175,17 +139,11 @@ function operations.inspect(keys, queues)
 end
 
 function operations.probe(keys)
-  if not is_marked() then return ${UNMARKED} end
+  if not is_marked() then return UNMARKED end
   for _, key in ipairs(keys) do
-    call('SET', key, '', 'PX', ${PROBE_LIFE})
+    -- In case the deletion fails.
+    call('SET', key, '', 'PX', 1000)
     call('DEL', key)
   end
-  return ${FREE}
-end`;
-
-export const DEFINE_OPERATIONS = [
-  'local function define_operations()',
-  ...[COMMON, CONTENTS, QUEUES, FENCES, ANNOUNCEMENTS],
-  ...['local operations = {}', OPERATIONS, SHARING, PERMITS],
-  'return operations\nend',
-].join('\n');
+  return FREE
+end

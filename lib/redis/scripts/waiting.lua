@@ -1,15 +1,7 @@
-import { BARRIER } from '../../core/keyspace.js';
-import { MAX_SHARED_HOLDERS, RESERVATION_LIFE } from '../../core/master.interface.js';
-import { NOTIFY, QUEUE_LIFE, RESERVED_FOR, SHARED } from './usual.lua.js';
-
-const BARRIER_IN_LUA = BARRIER.replace('\0', '\\0');
-// Dead waiters that one release skips.
-const MOST_SKIPPED = 100;
-
-// pcall, because locks must not depend on whatever is wrong with a queue (another type, no permission). A key that is
-// released is reserved for the waiter that is notified; a dead waiter does not listen, and is skipped.
-// Protocol 5.4, 11.5 and 11.7
-export const QUEUES = `
+-- Queues and reservations. pcall, because locks must not depend on whatever is wrong with a queue (another type, no
+-- permission). A key that is released is reserved for the waiter that is notified; a dead waiter does not listen, and is
+-- skipped.
+-- Protocol 5.4, 11.5 and 11.7
 -- When the last entry of a barrier ends that precedes this waiter, and the waiters of these entries; nil if there is none.
 local function deferred_till(barrier, waiter, since)
   local entries, till, others = pcall_redis('ZRANGE', barrier, 0, -1, 'WITHSCORES'), nil, {}
@@ -26,20 +18,20 @@ local function deferred_till(barrier, waiter, since)
 end
 
 local function offer(key, waiter)
-  if call('EXISTS', key) == 0 then pcall_redis('SET', key, ${RESERVED_FOR} .. waiter, 'PX', ${RESERVATION_LIFE}) end
-  ${NOTIFY}
+  if call('EXISTS', key) == 0 then pcall_redis('SET', key, RESERVED_FOR .. waiter, 'PX', RESERVATION_LIFE) end
+  -- @include notify
   if is_heard then return true end
-  if pcall_redis('GET', key) == ${RESERVED_FOR} .. waiter then call('DEL', key) end
+  if pcall_redis('GET', key) == RESERVED_FOR .. waiter then call('DEL', key) end
   return false
 end
 
 -- A key with a string is kept for a while after its release: the waiter asks when it ends, as it then knows.
 local function invite(key, waiter, is_kept)
-  if not is_kept then pcall(put, key, ${RESERVED_FOR} .. waiter, milliseconds() + ${RESERVATION_LIFE}) end
-  ${NOTIFY}
+  if not is_kept then pcall(put, key, RESERVED_FOR .. waiter, milliseconds() + RESERVATION_LIFE) end
+  -- @include notify
   if is_heard then return true end
   if not is_kept then
-    pcall_redis('ZREM', key, ${RESERVED_FOR} .. waiter)
+    pcall_redis('ZREM', key, RESERVED_FOR .. waiter)
     settle(key)
   end
   return false
@@ -51,9 +43,9 @@ end
 local function next_in(queue)
   local first = pcall_redis('ZRANGE', queue, 0, 0, 'WITHSCORES')
   local head, since = first[1], tonumber(first[2])
-  local reader = head and string.match(head, '^' .. ${SHARED} .. '(.*)$')
+  local reader = head and string.match(head, '^' .. SHARED .. '(.*)$')
   if not reader then return head end
-  local till, others = deferred_till(queue .. '${BARRIER_IN_LUA}', reader, since)
+  local till, others = deferred_till(queue .. BARRIER, reader, since)
   if not till then return head, reader end
   for _, member in ipairs(pcall_redis('ZRANGE', queue, 0, -1)) do
     if others[member] then return member end
@@ -66,10 +58,11 @@ local function wake(key, queue)
   local value, shared, trouble = look(key)
   if trouble then return false end
   local members, is_heard = shared and shared.size or 0, false
-  for _ = 1, ${MOST_SKIPPED} do
+  -- So many dead waiters are skipped at most.
+  for _ = 1, 100 do
     local head, reader = next_in(queue)
     if head == nil then return is_heard end
-    if not head or members >= (reader and ${MAX_SHARED_HOLDERS} or 1) then return true end
+    if not head or members >= (reader and MAX_SHARED_HOLDERS or 1) then return true end
     if pcall_redis('ZREM', queue, head) ~= 1 then return is_heard end
     if not reader then
       if offer(key, head) then return true end
@@ -82,11 +75,11 @@ local function wake(key, queue)
 end
 
 local function member_of(waiter, is_shared)
-  return is_shared and ${SHARED} .. waiter or waiter
+  return is_shared and SHARED .. waiter or waiter
 end
 
 local function drop_reservation(key, waiter, is_shared)
-  local reservation = ${RESERVED_FOR} .. waiter
+  local reservation = RESERVED_FOR .. waiter
   if not is_shared then return pcall_redis('GET', key) == reservation and call('DEL', key) == 1 end
   local _, shared = look(key)
   if not shared or not shared.ends[reservation] then return false end
@@ -99,7 +92,7 @@ end
 local function enqueue(queue, member, waited, only_new)
   local since = text(milliseconds() - waited)
   if only_new then pcall_redis('ZADD', queue, 'NX', since, member) else pcall_redis('ZADD', queue, since, member) end
-  pcall_redis('PEXPIRE', queue, ${QUEUE_LIFE})
+  pcall_redis('PEXPIRE', queue, QUEUE_LIFE)
 end
 
 -- A waiter takes its place before it is refused. Its reservation is of no use while it is deferred, or another key is held.
@@ -122,4 +115,4 @@ local function leave_queues(queues, member)
     if call('EXISTS', queue) == 1 then contended = true end
   end
   return contended
-end`;
+end

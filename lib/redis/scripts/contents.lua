@@ -1,25 +1,21 @@
-import { ENDLESS, FREE } from './statuses.js';
-import { RESERVED_FOR, SHARED, SIGNATURE } from './usual.lua.js';
+-- Reads what keys hold, and keeps the sorted sets of shared keys in order.
 
-// The parts of the script that read what keys hold, and keep the sorted sets of shared keys in order.
-
-// Anything but a string or members is no lock: the third result is then the error of the server (WRONGTYPE). A shared
-// key may have no members left, because the time of a server may lag behind the expiry of its keys.
-// Protocol 2.2
-const LOOK = `
+-- Anything but a string or members is no lock: the third result is then the error of the server (WRONGTYPE). A shared
+-- key may have no members left, because the time of a server may lag behind the expiry of its keys.
+-- Protocol 2.2
 local function look(key)
   local value = pcall_redis('GET', key)
   if type(value) ~= 'table' then return value end
   local members = pcall_redis('ZRANGE', key, 0, -1, 'WITHSCORES')
   local first = members[1] or ''
-  local is_ours = string.find(first, ${SHARED}, 1, true) == 1 or string.find(first, ${RESERVED_FOR}, 1, true) == 1
+  local is_ours = string.find(first, SHARED, 1, true) == 1 or string.find(first, RESERVED_FOR, 1, true) == 1
   if not is_ours or call('PTTL', key) < 0 then return nil, nil, value end
   local now = milliseconds()
   local shared = { ends = {}, size = 0, holders = 0, till = now }
   for i = 1, #members, 2 do
     local member, till = members[i], tonumber(members[i + 1])
     if till > now then
-      local is_holder = string.find(member, ${SHARED}, 1, true) == 1
+      local is_holder = string.find(member, SHARED, 1, true) == 1
       if is_holder then shared.holders = shared.holders + 1 end
       if is_holder or shared.holders == 0 then shared.till = till end
       shared.ends[member] = till
@@ -27,12 +23,11 @@ local function look(key)
     end
   end
   return nil, shared
-end`;
+end
 
-// Returns the error of the server, if any. A set that does not expire would be taken for the data of another program: a
-// member that is put into a set whose expiry cannot be set is removed again.
-// Protocol 11.1
-const SETTLE = `
+-- Returns the error of the server, if any. A set that does not expire would be taken for the data of another program: a
+-- member that is put into a set whose expiry cannot be set is removed again.
+-- Protocol 11.1
 local function settle(key)
   local removed = pcall_redis('ZREMRANGEBYSCORE', key, '-inf', text(milliseconds()))
   if type(removed) == 'table' then return removed end
@@ -49,19 +44,18 @@ local function put(key, member, till)
     call('ZREM', key, member)
     error(trouble)
   end
-end`;
+end
 
-// Every operation reads before it writes, because a script that fails half-way is not rolled back. GET and not just
-// PTTL, so that a key of another type is reported as such (WRONGTYPE).
-const LONGEST_HOLD = `
+-- Every operation reads before it writes, because a script that fails half-way is not rolled back. GET and not just
+-- PTTL, so that a key of another type is reported as such (WRONGTYPE).
 local function longest_hold(keys, token, reserved)
-  local longest, held, owner = ${FREE}, {}, nil
+  local longest, held, owner = FREE, {}, nil
   for i, key in ipairs(keys) do
     local value, shared, trouble = look(key)
     if trouble then error(trouble) end
     if shared or (value and value ~= token and value ~= reserved) then
       local left = shared and shared.till - milliseconds() or call('PTTL', key)
-      if left == ${ENDLESS} or (longest ~= ${ENDLESS} and left > longest) then longest = left end
+      if left == ENDLESS or (longest ~= ENDLESS and left > longest) then longest = left end
       owner = owner or (shared and shared.holders) or value
       held[i] = true
     end
@@ -70,14 +64,9 @@ local function longest_hold(keys, token, reserved)
 end
 
 local function refusal(longest, owner, waiting)
-  local signature
-  if type(owner) == 'number' then
-    signature = '+' .. text(owner)
-  else
-    owner = owner or ''
-    signature = ${SIGNATURE}
-  end
-  return text(longest) .. ' ' .. (waiting or '') .. signature
-end`;
-
-export const CONTENTS = [LOOK, SETTLE, LONGEST_HOLD].join('\n');
+  local prefix = text(longest) .. ' ' .. (waiting or '')
+  if type(owner) == 'number' then return prefix .. '+' .. text(owner) end
+  owner = owner or ''
+  -- @include signature
+  return prefix .. signature
+end

@@ -17,3 +17,14 @@ export const OUTBID = -6;
 export const FOREIGN_ENTRY = -7;
 // The number of the key that was taken follows, counted from 0.
 export const PICKED = -8;
+
+// In milliseconds after a waiter has joined its queue: waiters join again before that.
+// Protocol 5.7
+export const QUEUE_LIFE = 5_000;
+// Milliseconds for which an announced ttl counts longer than the ttl itself: a bit longer than until its next
+// announcement.
+export const ANNOUNCED_FOR = 4_000;
+// In a marker. Beyond it, the smallest are merged into the next larger one.
+export const MAX_ANNOUNCED = 16;
+// In milliseconds: a change of a marker that arrives later than this after the reading that it is based on is refused.
+export const TIMELY = 2_000;
