@@ -10,11 +10,11 @@ import type { ServerIdentity } from '../redis/replies.js';
 import { EARLY_FROM } from '../redis/guard/new-masters.js';
 import { createInterface } from 'node:readline';
 
-const MOST_SAID = 200;
+const MAX_SAID = 200;
 
 // In columns.
 const LINE = 100;
-const LEAST_COLUMN = 12;
+const MIN_COLUMN = 12;
 
 export type Paint = (line: string, cell: { readonly row: readonly string[]; readonly column: number }) => string;
 
@@ -45,7 +45,7 @@ function widthsFor(rows: readonly (readonly string[])[]): number[] {
   const room = LINE - 1 - 3 * widths.length;
   while (widths.reduce((sum, width) => sum + width, 0) > room) {
     const widest = Math.max(...widths);
-    if (widest <= LEAST_COLUMN) break;
+    if (widest <= MIN_COLUMN) break;
     widths[widths.indexOf(widest)] = widest - 1;
   }
   return widths;
@@ -64,10 +64,10 @@ export function wrap(text: string, width: number): string {
 
 // A terminal would interpret control characters in a server's message as commands.
 export function plain(text: string): string {
-  return text.replace(/\p{C}/gu, '?').slice(0, MOST_SAID);
+  return text.replace(/\p{C}/gu, '?').slice(0, MAX_SAID);
 }
 
-const MOST_SLOTS = 10;
+const MAX_SLOTS = 10;
 
 export function sharedByWords(sharedBy: number): string {
   return `shared by ${counted(sharedBy, 'holder')}`;
@@ -82,8 +82,8 @@ export function waitingWords(waiting: number): string {
 }
 
 export function slotsWords(slots: readonly number[]): string {
-  const more = slots.length > MOST_SLOTS ? ` and ${slots.length - MOST_SLOTS} more` : '';
-  const shown = slots.slice(0, MOST_SLOTS).map((slot) => `#${slot}`);
+  const more = slots.length > MAX_SLOTS ? ` and ${slots.length - MAX_SLOTS} more` : '';
+  const shown = slots.slice(0, MAX_SLOTS).map((slot) => `#${slot}`);
   return shown.join(', ') + more;
 }
 

@@ -18,7 +18,7 @@ export interface TrustOptions {
 }
 
 // A process may change the marker between the read and the write, by announcing a ttl or by a veto.
-const MOST_RACES = 5;
+const MAX_RACES = 5;
 
 interface Known {
   readonly report: ServerIdentity;
@@ -81,7 +81,7 @@ async function trustOn(contact: Contact, others: readonly Contact[], { context, 
     return 1;
   }
   const maxTtl = before.standing.data === 'unknown' ? await longestTtl(before, others, settings) : 0;
-  for (let race = 0; race < MOST_RACES; race++) {
+  for (let race = 0; race < MAX_RACES; race++) {
     const now = await read(contact, settings);
     const trouble = refusalOf(now) ?? changeSince(before, now as Known);
     if (trouble !== undefined) return refuse(contact.name, trouble, context);

@@ -1,5 +1,5 @@
 const SHOWN_LENGTH = 100;
-const MOST_SHOWN = 10;
+const MAX_SHOWN = 10;
 // It may be an address with credentials.
 const ADDRESS = /@|%40|:\/\//i;
 // Parameters after a wrong separator.
@@ -27,8 +27,8 @@ export function formatValue(value: unknown): string {
 }
 
 export function showNames(names: readonly string[]): string {
-  const more = names.length > MOST_SHOWN ? ` and ${names.length - MOST_SHOWN} more` : '';
-  return names.slice(0, MOST_SHOWN).map(showText).join(', ') + more || 'nothing';
+  const more = names.length > MAX_SHOWN ? ` and ${names.length - MAX_SHOWN} more` : '';
+  return names.slice(0, MAX_SHOWN).map(showText).join(', ') + more || 'nothing';
 }
 
 // Without user, password and parameters, even after a wrong separator.

@@ -13,7 +13,7 @@ import { logTo } from '../nest/log-observer.js';
 
 // In milliseconds: records are read at most once in this time, however many pages are open.
 const READ_INTERVAL = 2_000;
-const MOST_RUNS = 5;
+const MAX_RUNS = 5;
 
 export class JobWatch {
   private seen: { readonly at: number; readonly jobs: Promise<readonly JobView[]> } | undefined;
@@ -45,7 +45,7 @@ function viewOf(overview: JobOverview): JobView {
   return {
     ...{ name, service: service ?? null, schedule: scheduleOf(overview), next: next.getTime(), isSettled },
     ...(current && { current: currentOf(current) }),
-    runs: runs.slice(0, MOST_RUNS).map(runOf),
+    runs: runs.slice(0, MAX_RUNS).map(runOf),
     ...(lastSkip && {
       lastSkip: { scheduledFor: lastSkip.scheduledFor.getTime(), reason: SKIP_WORDS[lastSkip.reason] },
     }),
@@ -72,7 +72,7 @@ function runOf({ scheduledFor, startedAt, endedAt, instance, attempt, outcome, e
 
 // In milliseconds: masters are asked at most once in this time, however many pages are open.
 const PROBE_INTERVAL = 1_000;
-const MOST_LISTED = 100;
+const MAX_LISTED = 100;
 
 export class ServiceWatch {
   private probed: { readonly at: number; readonly status: Promise<RedlockStatus> } | undefined;
@@ -112,6 +112,6 @@ export class ServiceWatch {
 
   // What this process holds and waits for, however it began before the watch.
   get own(): { readonly held: OwnLocks; readonly waiting: OwnLocks } {
-    return this.locks.ownLocks(MOST_LISTED);
+    return this.locks.ownLocks(MAX_LISTED);
   }
 }

@@ -38,7 +38,7 @@ export function arrivalIn(entry: string): { readonly since: number; readonly wai
 }
 
 // Dead waiters that one release skips, as in the scripts.
-const MOST_SKIPPED = 100;
+const MAX_SKIPPED = 100;
 
 interface Place {
   readonly queues: readonly string[];
@@ -123,7 +123,7 @@ export function wake(server: OperationContext, key: string, queue: string): bool
   const { owner, shared } = contentOf(server, key);
   let members = shared?.ends.size ?? 0;
   let isHeard = false;
-  for (let skipped = 0; skipped < MOST_SKIPPED; skipped++) {
+  for (let skipped = 0; skipped < MAX_SKIPPED; skipped++) {
     const next = nextIn(server, queue);
     if (next === 'none') return isHeard;
     if (next === 'notified') return true;

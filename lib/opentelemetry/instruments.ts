@@ -135,7 +135,7 @@ export function observeStatus(
 }
 
 // At most this many different attribute values, however many resources there are.
-const MOST_PATTERNS = 100;
+const MAX_PATTERNS = 100;
 const LONGEST_PATTERN = 64;
 // For all further patterns, and for resources for which the function throws or returns an empty string.
 const OTHER = 'other';
@@ -149,7 +149,7 @@ export class ResourcePatterns {
   of(resources: readonly string[]): string {
     const pattern = this.joined(resources);
     if (this.known.has(pattern)) return pattern;
-    if (this.known.size >= MOST_PATTERNS) return OTHER;
+    if (this.known.size >= MAX_PATTERNS) return OTHER;
     this.known.add(pattern);
     return pattern;
   }

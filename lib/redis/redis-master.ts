@@ -54,7 +54,7 @@ import type { SentinelGroup } from './sentinel/sentinel-group.js';
 // How long `close` waits for answers under way, in milliseconds.
 const CLOSE_WITHIN = 500;
 // The identity of a server that hangs is requested so many times, and then no more.
-const MOST_READINGS = 3;
+const MAX_READINGS = 3;
 
 const NO_ANSWER = 'the connection broke before the answer came';
 const LOST_DATA: MasterReply = Object.freeze({
@@ -69,7 +69,7 @@ const UNNAMED: Quarantine = Object.freeze({ reason: 'its sentinels name another 
 const UNANNOUNCED: Quarantine = Object.freeze({ reason: 'it has not confirmed the ttl yet', remaining: 1 });
 
 // A request is sent again so many times when the identity of its server is doubtful once more.
-const MOST_ATTEMPTS = 3;
+const MAX_ATTEMPTS = 3;
 
 interface Batch {
   readonly asked: readonly PendingRequest[];
@@ -261,7 +261,7 @@ export class RedisMaster implements Master, GuardedServer {
   }
 
   async report(): Promise<ServerIdentity | undefined> {
-    if (!this.isConnected || !this.guard || this.readings >= MOST_READINGS) return undefined;
+    if (!this.isConnected || !this.guard || this.readings >= MAX_READINGS) return undefined;
     this.readings++;
     try {
       await this.watch?.require();
@@ -551,7 +551,7 @@ export class RedisMaster implements Master, GuardedServer {
       });
       // Known again: with its text, since it may not have been allowed to load the script.
       const notKnown: NotKnown = (unknown, reason) => {
-        if (attempt < MOST_ATTEMPTS) this.runAgain(unknown, reason, attempt + 1);
+        if (attempt < MAX_ATTEMPTS) this.runAgain(unknown, reason, attempt + 1);
         else this.answerAll(unknown, () => reason);
       };
       if (again.length > 0) this.run(again, 'eval', notKnown);

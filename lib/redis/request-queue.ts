@@ -1,14 +1,14 @@
 import type { Clock } from '../core/clock.js';
 import { Condition } from '../core/condition.js';
 import type { ReplyCallback } from '../core/master.interface.js';
-import { MOST_NAMES, MOST_CHARACTERS } from '../core/settings/resources.js';
+import { MAX_NAMES, MAX_CHARACTERS } from '../core/settings/resources.js';
 import type { ServerRequest } from './request-encoding.js';
 import { isStateRequest } from './redis-state.js';
 
 // In one command. A server does nothing else while it answers them, so their keys and characters are bounded, too.
-const MOST_AT_ONCE = 128;
+const MAX_AT_ONCE = 128;
 // A single master answers this many while the rest are still being sent; several masters leave the process no time to.
-const MOST_AT_ONCE_ALONE = 32;
+const MAX_AT_ONCE_ALONE = 32;
 
 export interface PendingRequest {
   readonly request: ServerRequest;
@@ -34,7 +34,7 @@ export class RequestQueue {
   private readonly answered = new Condition(() => this.unanswered === 0);
 
   constructor(private readonly options: RequestQueueOptions) {
-    this.mostAtOnce = options.isAlone ? MOST_AT_ONCE_ALONE : MOST_AT_ONCE;
+    this.mostAtOnce = options.isAlone ? MAX_AT_ONCE_ALONE : MAX_AT_ONCE;
   }
 
   // A probe goes alone, because a server does not check its memory after the first write of a script, such as a
@@ -81,7 +81,7 @@ export class RequestQueue {
     const { keys } = asked.request;
     let characters = 0;
     for (const key of keys) characters += key.length;
-    if (this.keys + keys.length > MOST_NAMES || this.characters + characters > MOST_CHARACTERS) this.flush();
+    if (this.keys + keys.length > MAX_NAMES || this.characters + characters > MAX_CHARACTERS) this.flush();
     this.asked.push(asked);
     this.keys += keys.length;
     this.characters += characters;

@@ -26,7 +26,7 @@ const WEEKDAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
 const SECOND = 1_000;
 const DAY = 86_400_000;
 // Between two matching days: a 29 February, across a year 2100.
-const MOST_DAYS = 9 * 366;
+const MAX_DAYS = 9 * 366;
 
 // Times are in milliseconds since the epoch, as if the wall clock showed UTC, and whole seconds.
 class CronFields {
@@ -63,7 +63,7 @@ class CronFields {
     const first = Math.floor(from / DAY) * DAY;
     const time = this.matchesDay(first) ? this.timeFrom((from - first) / SECOND, step) : undefined;
     if (time !== undefined) return first + time * SECOND;
-    for (let count = 1; count <= MOST_DAYS; count++) {
+    for (let count = 1; count <= MAX_DAYS; count++) {
       const day = first + step * count * DAY;
       if (this.matchesDay(day)) return day + this.edgeOfDay(step) * SECOND;
     }

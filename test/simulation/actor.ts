@@ -21,7 +21,7 @@ const ROUND_TRIPS = 30;
 /** Rounds until a doubt about the clocks ends: an extension that is under way, and the questions to the masters. */
 const ROUNDS_OF_A_DOUBT = 4;
 /** How many permits one attempt tries to take. */
-const MOST_PICKS = 4;
+const MAX_PICKS = 4;
 
 /** One operation of a schedule, which a process performs as an application would. */
 export class Actor {
@@ -194,7 +194,7 @@ export class Actor {
     if (!asked) return;
     const { wait, ttl, permits } = operation;
     // Through the home master, an attempt takes two rounds. The first one includes several permits.
-    const rounds = permits === undefined ? (wait > 0 ? 2 : 1) : 1 + 2 * Math.min(permits, MOST_PICKS);
+    const rounds = permits === undefined ? (wait > 0 ? 2 : 1) : 1 + 2 * Math.min(permits, MAX_PICKS);
     const attempt = masterTimeoutFor(node.settings, ttl) * rounds;
     // A ttl that is larger than any before is announced first.
     const { settings } = node;

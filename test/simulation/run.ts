@@ -48,7 +48,7 @@ const TIMERS_WITHIN = 50;
 /** How long an idle process may take to notice what happened to a master, in milliseconds. */
 const NOTICED_WITHIN = 11_000;
 /** A run with more events is in an endless loop. */
-const MOST_EVENTS = 100_000;
+const MAX_EVENTS = 100_000;
 
 /** Plays a schedule until everything is over, and checks all guarantees. */
 export async function play(schedule: Schedule, { modelFaults = new Set(), log }: RunOptions = {}): Promise<Result> {
@@ -151,7 +151,7 @@ class Course {
     while (scheduler.step(moment)) {
       settlePromises();
       world.check();
-      if (scheduler.steps > MOST_EVENTS)
+      if (scheduler.steps > MAX_EVENTS)
         throw new Violation('progress', scheduler.now, 'something goes round in circles');
       if (isEnough?.()) return;
     }

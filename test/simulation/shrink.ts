@@ -3,7 +3,7 @@ import type { Property } from './properties/violation.js';
 import type { Schedule } from './schedule.js';
 
 /** Limit on the number of schedules to try. */
-const MOST_TRIES = 400;
+const MAX_TRIES = 400;
 
 /** Removes the faults and operations without which the schedule still fails. */
 export async function shrink(schedule: Schedule, property: Property, options: RunOptions): Promise<Schedule> {
@@ -13,7 +13,7 @@ export async function shrink(schedule: Schedule, property: Property, options: Ru
     return (await play(candidate, options)).property === property;
   };
   let smallest = schedule;
-  for (let before; before !== smallest && tries < MOST_TRIES;) {
+  for (let before; before !== smallest && tries < MAX_TRIES;) {
     before = smallest;
     for (const part of ['faults', 'operations'] as const) {
       for (let index = smallest[part].length - 1; index >= 0; index--) {

@@ -82,7 +82,7 @@ export class PermitBook {
 }
 
 // In one try: after a refusal of the other masters, another permit is picked, up to so many with the first one.
-const MOST_PICKS = 4;
+const MAX_PICKS = 4;
 
 // No resource has such a name.
 export function queueOfPermits(resource: string): string {
@@ -141,7 +141,7 @@ export class PermitChoice {
     const mayBeFree = step !== 'all' && failure === 'split' && claimed !== undefined;
     if (mayBeFree) this.tried.add(claimed);
     // Protocol 11.10
-    return mayBeFree && this.tried.size < Math.min(this.permits, MOST_PICKS);
+    return mayBeFree && this.tried.size < Math.min(this.permits, MAX_PICKS);
   }
 
   beginAnew(): void {

@@ -6,7 +6,7 @@ import type { Waiter, WakeReason } from './waiter.js';
 import { LinkedList, ListMember } from './linked-list.js';
 
 // A process keeps a lock for its own waiters for this many sections in a row at most.
-const MOST_SECTIONS = 5;
+const MAX_SECTIONS = 5;
 // In milliseconds since the process acquired the lock: other processes wait, too.
 const LONGEST_TENURE = 10;
 // The next holder has at least this share of the ttl left.
@@ -30,7 +30,7 @@ export interface PassedLock extends Tenure {
 // between the cores of one machine
 // Protocol 5.2
 export function mayPassOn({ leasedKeys, ttl, began, sections }: PassedLock, now: Instant): boolean {
-  if (sections >= MOST_SECTIONS) return false;
+  if (sections >= MAX_SECTIONS) return false;
   return elapsedBetween(began, now) < LONGEST_TENURE && leasedKeys.remainingAt(now) >= ttl * SHARE_LEFT;
 }
 

@@ -8,12 +8,12 @@ export interface JobSchedule {
 }
 
 // In milliseconds: the clocks of two instances may differ by this much at most, however long the period is.
-const MOST_TOLERANCE = 60_000;
+const MAX_TOLERANCE = 60_000;
 
 // How many milliseconds before its nominal time a tick may start: at most half the time since the tick before it, so
 // that neighbouring ticks are never confused.
 export function toleranceOf(schedule: JobSchedule, tick: number): number {
-  return Math.min((tick - schedule.last(tick - 1)) / 2, MOST_TOLERANCE);
+  return Math.min((tick - schedule.last(tick - 1)) / 2, MAX_TOLERANCE);
 }
 
 export interface JobPolicy {

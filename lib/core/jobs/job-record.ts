@@ -46,9 +46,9 @@ interface Writing {
   readonly at: number;
 }
 
-const MOST_RUNS = 20;
+const MAX_RUNS = 20;
 // Of the history as JSON in UTF-8: half of what a state may have.
-const MOST_BYTES = 8_192;
+const MAX_BYTES = 8_192;
 // In characters.
 const LONGEST_ERROR = 200;
 const RESOURCE = 'job:';
@@ -135,9 +135,9 @@ function bounded(runs: readonly RecordedRun[]): readonly RecordedRun[] {
   const kept: RecordedRun[] = [];
   const encoder = new TextEncoder();
   let size = 0;
-  for (const run of runs.slice(0, MOST_RUNS)) {
+  for (const run of runs.slice(0, MAX_RUNS)) {
     size += encoder.encode(JSON.stringify(run)).length;
-    if (size > MOST_BYTES) break;
+    if (size > MAX_BYTES) break;
     kept.push(run);
   }
   return kept;

@@ -13,7 +13,7 @@ import {
 } from './forced-release.js';
 import type { Keyspace } from '../keyspace.js';
 import { NOT_ASKED, RESERVED } from '../master.interface.js';
-import { MOST_PERMITS } from '../settings/settings.js';
+import { MAX_PERMITS } from '../settings/settings.js';
 import type { Clock } from '../clock.js';
 import type { CircuitBreakerMaster } from '../health/circuit-breaker-master.js';
 import { readSnapshot, type StateSnapshot } from '../state/state-register.js';
@@ -102,7 +102,7 @@ function summarizePermits(
 }
 
 // Of all keys of one look-up, in UTF-16 code units: that of all slots of a name with 240 characters.
-const MOST_CHARACTERS = 2 ** 18;
+const MAX_CHARACTERS = 2 ** 18;
 
 export interface SlotSearch extends Omit<OperatorContext, 'key'> {
   readonly keyspace: Keyspace;
@@ -113,8 +113,8 @@ export interface SlotSearch extends Omit<OperatorContext, 'key'> {
 // that there can be, where a SCAN would go through all keys. Of a name that is longer than any usual one, it looks at
 // the first slots only. `undefined` if too few masters answer.
 export async function findSlots({ keyspace, resource, ...search }: SlotSearch): Promise<readonly number[] | undefined> {
-  const longest = keyspace.slotOf(resource, MOST_PERMITS).length;
-  const count = Math.max(1, Math.min(MOST_PERMITS, Math.floor(MOST_CHARACTERS / longest)));
+  const longest = keyspace.slotOf(resource, MAX_PERMITS).length;
+  const count = Math.max(1, Math.min(MAX_PERMITS, Math.floor(MAX_CHARACTERS / longest)));
   const keys = Array.from({ length: count }, (_, slot) => keyspace.slotOf(resource, slot));
   const answers = await Promise.all(
     search.masters.map(async ({ operator }) => (operator ? inTime(operator.values(keys), search) : NOT_ASKED)),

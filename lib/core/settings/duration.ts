@@ -12,7 +12,7 @@ export const MAX_DURATION = 2 ** 31 - 1;
 const MILLISECONDS: Readonly<Record<DurationUnit, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 // A program has few durations, and writes them at each call.
 const PARSED = new Map<string, number>();
-const MOST_PARSED = 100;
+const MAX_PARSED = 100;
 const TEXT = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/;
 
 // In milliseconds. Throws unless that is a whole number from `min` to `max`.
@@ -35,7 +35,7 @@ function parseText(text: string): number {
   let milliseconds = PARSED.get(text);
   if (milliseconds === undefined) {
     milliseconds = millisecondsOf(text);
-    if (PARSED.size < MOST_PARSED) PARSED.set(text, milliseconds);
+    if (PARSED.size < MAX_PARSED) PARSED.set(text, milliseconds);
   }
   return milliseconds;
 }

@@ -6,10 +6,10 @@ import { SHARED_MARK } from '../master.interface.js';
 // All names go into one script call, which blocks the server. For this many, it takes 2 ms to acquire or extend them,
 // and 4 ms to release them if a process waits for each.
 // Protocol 4.8
-export const MOST_NAMES = 512;
+export const MAX_NAMES = 512;
 // Of all names together, in UTF-16 code units. A server takes 1 ms to decode this many ASCII characters, which are sent
 // twice (keys and queues), and 3 ms for control characters, which JSON makes six times as long.
-export const MOST_CHARACTERS = 2 ** 16;
+export const MAX_CHARACTERS = 2 ** 16;
 // It is sent with each name.
 const LONGEST_PREFIX = 128;
 // What a missing value and an object become in a template string.
@@ -62,18 +62,18 @@ export function resolveKeyPrefix(value: unknown): string {
 function listOf(option: string, value: unknown): readonly unknown[] {
   try {
     if (!Array.isArray(value)) return [value];
-    if (value.length <= MOST_NAMES) return Array.from({ length: value.length }, (_, i) => (value as unknown[])[i]);
+    if (value.length <= MAX_NAMES) return Array.from({ length: value.length }, (_, i) => (value as unknown[])[i]);
   } catch {
     throw noNames(option, value);
   }
-  throw new RedlockConfigError(option, value, `must be at most ${MOST_NAMES} names`);
+  throw new RedlockConfigError(option, value, `must be at most ${MAX_NAMES} names`);
 }
 
 function checkNames(option: string, names: readonly string[]): void {
   let length = 0;
   for (const name of names) length += name.length;
-  if (length > MOST_CHARACTERS) {
-    throw new RedlockConfigError(option, names[0], `must have at most ${MOST_CHARACTERS} characters, not ${length}`);
+  if (length > MAX_CHARACTERS) {
+    throw new RedlockConfigError(option, names[0], `must have at most ${MAX_CHARACTERS} characters, not ${length}`);
   }
   for (const name of names) {
     checkText(option, name);

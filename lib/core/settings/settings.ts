@@ -49,7 +49,7 @@ const MIN_TTL = 10;
 const SUSPICIOUS_TTL = 250;
 const MAX_DRIFT_FACTOR = 0.5;
 // A master that has all of them taken looks at each.
-export const MOST_PERMITS = 1_000;
+export const MAX_PERMITS = 1_000;
 // Resolution with which a server expires keys, in milliseconds. Added to every drift, and to a wait for an expiry:
 // masters set their keys one after the other.
 export const EXPIRY_RESOLUTION = 2;
@@ -206,10 +206,10 @@ function resolveSharing(at: (name: string) => string, options: AcquireOptions): 
 }
 
 export function resolvePermits(option: string, permits: unknown): number {
-  if (typeof permits === 'number' && Number.isInteger(permits) && permits >= 1 && permits <= MOST_PERMITS) {
+  if (typeof permits === 'number' && Number.isInteger(permits) && permits >= 1 && permits <= MAX_PERMITS) {
     return permits;
   }
-  throw new RedlockConfigError(option, permits, `must be an integer from 1 to ${MOST_PERMITS}`);
+  throw new RedlockConfigError(option, permits, `must be an integer from 1 to ${MAX_PERMITS}`);
 }
 
 function resolveMasterTimeout(value: Duration | undefined, ttl: number): number {

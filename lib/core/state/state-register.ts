@@ -56,13 +56,13 @@ function valueOf(reports: readonly StateReport[]): StateValue {
 }
 
 // In bytes of UTF-8: every master stores and sends a state as a whole.
-const MOST_STATE_BYTES = 16_384;
+const MAX_STATE_BYTES = 16_384;
 
 export function jsonFrom(value: unknown): string {
   const json = stringify(value);
   const bytes = new TextEncoder().encode(json).length;
-  if (bytes > MOST_STATE_BYTES) {
-    const requirement = `must have at most ${MOST_STATE_BYTES} bytes as JSON, and has ${bytes}: store it elsewhere, and keep its name here`;
+  if (bytes > MAX_STATE_BYTES) {
+    const requirement = `must have at most ${MAX_STATE_BYTES} bytes as JSON, and has ${bytes}: store it elsewhere, and keep its name here`;
     throw new RedlockConfigError('state', value, requirement);
   }
   return json;
@@ -130,7 +130,7 @@ function isSame(report: StateReport, newest: StateReport | undefined): boolean {
 }
 
 // An opening is repeated if another holder had a larger ballot or answers came late.
-const MOST_OPENINGS = 5;
+const MAX_OPENINGS = 5;
 
 // Quarantined masters take no part: what they answer could be older than what they have acknowledged.
 const QUARANTINED: MasterReply = Object.freeze({
@@ -205,7 +205,7 @@ export class StateRegister {
       if (counted >= this.quorum) return { isCertain: true, value: valueOf(reports), answers, reports, clocks };
       const isRefused = largest >= this.ballot.number;
       const isLate = answers.some(({ answer }) => answer?.kind === 'timeout' && answer.sent);
-      if ((isRefused || isLate) && attempt < MOST_OPENINGS) {
+      if ((isRefused || isLate) && attempt < MAX_OPENINGS) {
         this.ballot = { ...this.ballot, number: Math.max(largest, this.ballot.number) + 1 };
         continue;
       }

@@ -18,7 +18,7 @@ import type { Clock, Instant, Timer } from '../../core/clock.js';
 import type { KnownPrimary } from './cluster-map.js';
 import { PartitionGuard } from './partition-guard.js';
 import { noOwnerOf, PartitionCalls, PrimaryRefusals, SILENT, Turn } from './partition-calls.js';
-import { MOST_QUESTIONS } from './views.js';
+import { MAX_QUESTIONS } from './views.js';
 import { RedlockConfigError } from '../../core/errors.js';
 import { placeholderClusterUrlOf } from '../doctor-command.js';
 import type { RedisMasterContext } from '../redis-client.interface.js';
@@ -106,7 +106,7 @@ function shardOf(primary: KnownPrimary, { topology, guard, refusals }: KnownClus
   if (!node) return { ...shard, state: 'down', reason: topology.fault ?? 'not connected yet' };
   const { trouble } = node;
   if (trouble !== undefined) return { ...shard, state: 'down', reason: trouble };
-  if (node.isSilent || node.questions >= MOST_QUESTIONS) return { ...shard, state: 'down', reason: SILENT };
+  if (node.isSilent || node.questions >= MAX_QUESTIONS) return { ...shard, state: 'down', reason: SILENT };
   const refusal = refusals.reasonOf(primary.owner);
   if (refusal !== undefined) return { ...shard, state: 'refused', reason: refusal };
   const waits = served.flatMap((partition) => guard?.states[partition]?.quarantineAt(now, guard.longest) ?? []);
@@ -119,8 +119,8 @@ function shardOf(primary: KnownPrimary, { topology, guard, refusals }: KnownClus
 // How long `close` waits for answers under way, in milliseconds.
 const CLOSE_WITHIN = 500;
 // Bounds of the time limit for one answer of a node about itself, in milliseconds.
-const LEAST_PATIENCE = 100;
-const MOST_PATIENCE = 1_000;
+const MIN_PATIENCE = 100;
+const MAX_PATIENCE = 1_000;
 // Between these bounds, the time limit is this many timeouts of a vote.
 const TIMEOUTS = 4;
 
@@ -172,7 +172,7 @@ export class ClusterMaster implements Master {
     this.clock = clock;
     this.turn = new Turn(clock);
     this.names = new ClusterNames(settings.keyPrefix);
-    const patience = Math.min(MOST_PATIENCE, Math.max(LEAST_PATIENCE, TIMEOUTS * settings.masterTimeout));
+    const patience = Math.min(MAX_PATIENCE, Math.max(MIN_PATIENCE, TIMEOUTS * settings.masterTimeout));
     const topology: Topology = new Topology({
       ...context,
       ...{ cluster, patience },

@@ -127,7 +127,7 @@ export class PartitionState {
 }
 
 // How often another client may write seals between a reading and a writing of this one.
-const MOST_RACES = 10;
+const MAX_RACES = 10;
 
 interface PartitionGuardContext {
   readonly clock: Clock;
@@ -212,7 +212,7 @@ export class PartitionGuard {
   }
 
   private async checkWhileNeeded(): Promise<void> {
-    for (let round = 0; this.again && round < MOST_RACES; round++) {
+    for (let round = 0; this.again && round < MAX_RACES; round++) {
       this.again = false;
       this.isForbidden = false;
       const readings = await this.read();

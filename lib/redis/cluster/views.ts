@@ -8,7 +8,7 @@ export const VIEW_AGE = 1_000;
 // While votes are asked for, a view is sent this often, in milliseconds.
 const VIEW_INTERVAL = VIEW_AGE / 2;
 // A node that hangs is asked so many times, and then no more.
-export const MOST_QUESTIONS = 3;
+export const MAX_QUESTIONS = 3;
 
 interface ViewsContext {
   readonly clock: Clock;
@@ -49,7 +49,7 @@ export class Views {
     this.sentAt = sent;
     this.rounds.add(sent);
     const views: NodeView[] = [];
-    const asked = nodes().filter(({ questions }) => questions < MOST_QUESTIONS);
+    const asked = nodes().filter(({ questions }) => questions < MAX_QUESTIONS);
     let isOver = false;
     const answers = asked.map(async (node) => {
       const view = await node.ask();

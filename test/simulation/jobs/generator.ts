@@ -7,13 +7,13 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 /** The largest error of a clock, in milliseconds. */
-export const MOST_ERROR = 5 * MINUTE;
+export const MAX_ERROR = 5 * MINUTE;
 /** Share of the plans in which one of three masters dies, and the clock of another one is an hour wrong. */
 const DEAD_BESIDE_WRONG = 1 / 15;
 /** When all instances are up, and when they have heard the clock of each master, in milliseconds. */
 const [CONNECTED, HEARD_WITHIN] = [3 * SECOND, 8 * SECOND];
 /** Clocks of different machines run at rates that differ by this share at most. */
-const MOST_DRIFT = 100e-6;
+const MAX_DRIFT = 100e-6;
 /** Most faults hit an instance in the middle of these. */
 const POINTS_OF_RUNS = ['stores a start', 'stores a start', 'runs', 'runs', 'has run', 'stores an end'] as const;
 const POINTS: readonly Point[] = [
@@ -128,7 +128,7 @@ function masters(chance: Chance, count: number): MachinePlan[] {
   const wrong = count >= 3 && chance.happens(0.25) ? chance.whole(0, count - 1) : undefined;
   return Array.from({ length: count }, (_, index) => ({
     rate: rate(chance),
-    offset: index === wrong ? error(chance, MOST_ERROR) : error(chance, 100),
+    offset: index === wrong ? error(chance, MAX_ERROR) : error(chance, 100),
   }));
 }
 
@@ -136,13 +136,13 @@ function instance(chance: Chance, index: number, lasts: number): InstancePlan {
   const isLate = index > 0 && chance.happens(0.15);
   return {
     rate: rate(chance),
-    offset: chance.happens(0.5) ? error(chance, MOST_ERROR) : error(chance, 2 * SECOND),
+    offset: chance.happens(0.5) ? error(chance, MAX_ERROR) : error(chance, 2 * SECOND),
     startsAt: isLate ? chance.whole(0, lasts) : chance.whole(0, 3_000),
   };
 }
 
 function rate(chance: Chance): number {
-  return 1 + (chance.fraction() * 2 - 1) * MOST_DRIFT;
+  return 1 + (chance.fraction() * 2 - 1) * MAX_DRIFT;
 }
 
 function error(chance: Chance, most: number): number {

@@ -5,7 +5,7 @@ import { driftOf, resolveSettings, type Settings } from '../../../lib/core/setti
 import { Chance } from '../engine/chance.js';
 import { EPOCH, MachineClock } from '../engine/machine-clock.js';
 import { Scheduler } from '../engine/scheduler.js';
-import { MOST_ERROR } from './generator.js';
+import { MAX_ERROR } from './generator.js';
 import { JobFaults } from './job-faults.js';
 import { JobInstance } from './job-instance.js';
 import { JobServer } from './job-server.js';
@@ -73,7 +73,7 @@ export class JobsWorld {
   /** Whether the clock of a master that answers is as wrong as no other plan makes it. */
   get hasWrongClock(): boolean {
     const { servers, mastersTime } = this;
-    return servers.some(({ isUp, clock }) => isUp && Math.abs(clock.wallTime - mastersTime) > 2 * MOST_ERROR);
+    return servers.some(({ isUp, clock }) => isUp && Math.abs(clock.wallTime - mastersTime) > 2 * MAX_ERROR);
   }
 
   /** The number of masters that have lost the record and were not rewritten. */

@@ -5,7 +5,7 @@ import { compileJobs } from './compile.mjs';
 import { Workers } from './workers.mjs';
 
 /** Within this many plans, each must be noticed. */
-const MOST_RUNS = 2_000;
+const MAX_RUNS = 2_000;
 
 /** Where the search begins for mutants that few plans notice. It goes on from there, however far it has to. */
 const FIRST_SEEDS = {
@@ -82,7 +82,7 @@ export const MUTANTS = [
 ].map(([name, lines]) => ({ name, lines, firstSeed: FIRST_SEEDS[name] ?? 1 }));
 
 /** Plays plans with each mutant until a property notices it, and prints the property. */
-export async function runMutants({ name, workers: count, seed, runs = MOST_RUNS }, print) {
+export async function runMutants({ name, workers: count, seed, runs = MAX_RUNS }, print) {
   const chosen = MUTANTS.filter((mutant) => name === undefined || mutant.name === name);
   if (chosen.length === 0) throw new Error(`no such mutant; there are: ${MUTANTS.map((each) => each.name).join(', ')}`);
   const results = [];

@@ -1,5 +1,5 @@
 import { settlePromises } from '../engine/microtasks.js';
-import { MOST_ERROR } from './generator.js';
+import { MAX_ERROR } from './generator.js';
 import { JobsWorld } from './jobs-world.js';
 import type { JobsPlan } from './plan.js';
 import { checkNothingMissed } from './punctuality.js';
@@ -19,7 +19,7 @@ export interface JobsResult {
 }
 
 /** A run with more events is in an endless loop. */
-const MOST_EVENTS = 2_000_000;
+const MAX_EVENTS = 2_000_000;
 /** How long connecting and a few rounds may take, in milliseconds. */
 const SLACK = 30_000;
 
@@ -57,7 +57,7 @@ function run(world: JobsWorld): void {
   if (!instances.some(({ isUp }) => isUp)) world.launch(0);
   const calmFrom = scheduler.now;
   // The clock of the last instance may be behind, and a run may begin just before the end.
-  const settledWithin = MOST_ERROR + plan.ttl * 2 + world.quarantine + SLACK;
+  const settledWithin = MAX_ERROR + plan.ttl * 2 + world.quarantine + SLACK;
   until(world, calmFrom + settledWithin);
   until(world, scheduler.now + 3 * plan.work.most + settledWithin, () => unsettled(world).length === 0);
   checkNothingMissed(world);
@@ -73,7 +73,7 @@ function until(world: JobsWorld, moment: number, isEnough?: () => boolean): void
     settlePromises();
     if (ledger.active.length > 1) ledger.checkBeliefs();
     if (world.failure) throw world.failure;
-    if (scheduler.steps > MOST_EVENTS) {
+    if (scheduler.steps > MAX_EVENTS) {
       throw new JobViolation('progress', scheduler.now, 'something goes round in circles');
     }
     if (isEnough?.()) return;

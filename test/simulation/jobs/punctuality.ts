@@ -1,5 +1,5 @@
 import { toleranceOf } from '../../../lib/core/jobs/job-policy.js';
-import { MOST_ERROR } from './generator.js';
+import { MAX_ERROR } from './generator.js';
 import type { JobInstance } from './job-instance.js';
 import type { JobsWorld } from './jobs-world.js';
 
@@ -20,7 +20,7 @@ export function checkNothingMissed(world: JobsWorld): void {
   if (ledger.isVoid) return;
   for (let tick = ticks.next(world.firstStart); ;) {
     const next = ticks.next(tick);
-    if (world.moment(next) > scheduler.now - MOST_ERROR - SLACK) return;
+    if (world.moment(next) > scheduler.now - MAX_ERROR - SLACK) return;
     if (ledger.ticks.get(tick)?.isHandled !== true && !isExempt(world, tick, next)) {
       const witness = world.instances.find((instance) => wasUpThrough(world, instance, tick, next));
       if (witness) {
@@ -34,14 +34,14 @@ export function checkNothingMissed(world: JobsWorld): void {
 function isExempt(world: JobsWorld, tick: number, next: number): boolean {
   const { ledger, plan, ticks, faults } = world;
   const tolerance = toleranceOf(ticks, tick);
-  const [from, to] = [world.moment(tick) - tolerance - SLACK, world.moment(tick) + MOST_ERROR + SLACK];
+  const [from, to] = [world.moment(tick) - tolerance - SLACK, world.moment(tick) + MAX_ERROR + SLACK];
   const runsIn = (begin: number, end: number): boolean =>
     ledger.runs.some((run) => run.tick < tick && run.startedAt < end && run.endedAt > begin);
   if (plan.policy.overlap === 'skip' && runsIn(from, to)) return true;
   const successor = world.moment(next) - toleranceOf(ticks, next) - SLACK;
   const unsettled = successor - 2 * plan.ttl - world.quarantine - SLACK;
   return (
-    runsIn(unsettled, successor + MOST_ERROR) ||
+    runsIn(unsettled, successor + MAX_ERROR) ||
     faults.outages.some((outage) => outage.from < successor && outage.to > unsettled)
   );
 }

@@ -3,11 +3,11 @@ import { Workers } from '../workers.mjs';
 import { changeOf, MUTANTS } from './mutants.mjs';
 
 /** More than any mutant should need. */
-const MOST_RUNS = 50_000;
-const MOST_SECONDS = 60;
+const MAX_RUNS = 50_000;
+const MAX_SECONDS = 60;
 
 /** Runs every mutant until a property detects it, and prints the property. `seed` counts from its first seed. */
-export async function runMutants({ name, workers, seed, runs = MOST_RUNS }, print) {
+export async function runMutants({ name, workers, seed, runs = MAX_RUNS }, print) {
   const chosen = MUTANTS.filter((mutant) => name === undefined || mutant.name === name);
   if (chosen.length === 0) throw new Error(`no such mutant; there are: ${MUTANTS.map((each) => each.name).join(', ')}`);
   const width = Math.max(...chosen.map((mutant) => mutant.name.length));
@@ -35,7 +35,7 @@ async function run(mutant, { workers: count, seed, runs }) {
   const began = performance.now();
   try {
     check();
-    const limits = { runs, seconds: MOST_SECONDS, stopAtFirst: true };
+    const limits = { runs, seconds: MAX_SECONDS, stopAtFirst: true };
     const from = mutant.firstSeed + seed - 1;
     const { first, runs: tried } = await workers.playMany({ seed: from, mutant: mutant.name, ...limits });
     const seconds = (performance.now() - began) / 1_000;

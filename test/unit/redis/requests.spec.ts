@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { MOST_CHARACTERS, MOST_NAMES } from '../../../lib/core/settings/resources.js';
+import { MAX_CHARACTERS, MAX_NAMES } from '../../../lib/core/settings/resources.js';
 import { redactedMessageOf, refusalFrom, replyFrom } from '../../../lib/redis/replies.js';
 import { encodeGroups, isPlain, RequestEncoder } from '../../../lib/redis/request-encoding.js';
 import { type PendingRequest, RequestQueue } from '../../../lib/redis/request-queue.js';
@@ -125,16 +125,16 @@ function rig() {
 describe('Requests of one turn', () => {
   it('share a command as long as they have no more keys than one request may have', async () => {
     const { clock, sent, addKeys } = rig();
-    addKeys(MOST_NAMES - 1);
+    addKeys(MAX_NAMES - 1);
     addKeys(1);
     addKeys(1);
     await clock.settle();
-    expect(sent).toEqual([[MOST_NAMES - 1, 1], [1]]);
+    expect(sent).toEqual([[MAX_NAMES - 1, 1], [1]]);
   });
 
   it('share a command as long as their keys have no more characters than those of one request may have', async () => {
     const { clock, sent, addKeys } = rig();
-    addKeys(1, MOST_CHARACTERS - 1);
+    addKeys(1, MAX_CHARACTERS - 1);
     addKeys(1);
     addKeys(1);
     await clock.settle();
