@@ -8,7 +8,7 @@ import {
 } from './examination.js';
 import { type MasterStanding, mayVoteEarly, plain, quarantineFor, standingOf, waitForQuorum } from './terminal.js';
 import { counted, duration, votesOf } from '../core/display.js';
-import { enoughFor } from '../core/health/circuit-breaker-master.js';
+import { enoughFor } from '../core/health/round-trips.js';
 import { quorumOf } from '../core/acquire/quorum-call.js';
 import { resolveSettings } from '../core/settings/settings.js';
 import { EARLY_AFTER } from '../redis/guard/new-masters.js';

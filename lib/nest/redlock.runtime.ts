@@ -1,7 +1,7 @@
 import type { Clock } from '../core/clock.js';
 import { QuorumUnavailableError } from '../core/errors.js';
 import { isHopeless } from '../core/health/connect.js';
-import { measureRoundTrips, warningOfRoundTrips } from '../core/health/circuit-breaker-master.js';
+import { measureRoundTrips, warningOfRoundTrips } from '../core/health/round-trips.js';
 import { counted } from '../core/display.js';
 import { Keyspace } from '../core/keyspace.js';
 import { Redlock } from '../core/redlock.js';

@@ -9,7 +9,8 @@ import {
   reasonOf,
 } from './connection-problem.js';
 import type { RedisClient, RedisClientOptions } from './redis-client.interface.js';
-import { isReply } from './replies.js';
+import type { MasterReply } from '../core/master.interface.js';
+import { isReply, refusalFrom } from './replies.js';
 
 // Bounds of the delay between two attempts to connect, in milliseconds.
 const FIRST_RETRY = 50;
@@ -122,6 +123,14 @@ export class Connection {
     // The status of the client changes one turn of the event loop before the event.
     if (this.trouble === undefined && this.client.status !== 'ready') return BROKEN;
     return this.trouble;
+  }
+
+  // The answer to requests that failed. No secret and none of the tokens is in its reason, which begins with `place`.
+  failure(error: unknown, tokens: readonly string[], place = ''): MasterReply {
+    if (isReply(error)) return refusalFrom(error, [...this.secrets, ...tokens]);
+    const { problem } = this;
+    const reason = problem ? reasonOf(problem) : 'the connection broke before the answer came';
+    return { kind: 'unreachable', reason: place + reason, sent: true };
   }
 
   // Keeps reopening the connection until `close`. Resolves when the first attempt has ended.

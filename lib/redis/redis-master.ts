@@ -4,7 +4,6 @@ import type {
   AcquireRequest,
   MasterReply,
   DrawRequest,
-  ExtendRequest,
   PickRequest,
   Master,
   MasterIdentity,
@@ -15,7 +14,16 @@ import type {
   UnreachableReply,
   NotificationListener,
 } from '../core/master.interface.js';
-import { type BeatRequest, isPlain, type RequestEncoder, type ServerRequest } from './request-encoding.js';
+import {
+  type BeatRequest,
+  grantsKeys,
+  isCompared,
+  isNewLock,
+  isPlain,
+  isVote,
+  type RequestEncoder,
+  type ServerRequest,
+} from './request-encoding.js';
 import { VIEW_AGE } from './cluster/views.js';
 import { Connection } from './connection.js';
 import { reasonOf } from './connection-problem.js';
@@ -24,6 +32,7 @@ import { placeholderUrlOf } from './doctor-command.js';
 import {
   faultOf,
   isReply,
+  LOST_DATA,
   millisecondsFrom,
   parseServerIdentity,
   refusalFrom,
@@ -44,7 +53,7 @@ import {
 } from './redis-state.js';
 import type { RedisClient, RedisMasterContext } from './redis-client.interface.js';
 import type { RestartGuard } from './guard/restart-guard.js';
-import { type PendingRequest, RequestQueue } from './request-queue.js';
+import { type PendingRequest, RequestQueue, tokensOf } from './request-queue.js';
 import { EXTENDED_AFTER_HEAL, UNMARKED } from './scripts/constants.js';
 import { MARK, PERMISSIONS, REPORT } from './scripts/lua.generated.js';
 import { NotificationChannel } from './notification-channel.js';
@@ -56,12 +65,6 @@ const CLOSE_WITHIN = 500;
 // The identity of a server that hangs is requested so many times, and then no more.
 const MAX_READINGS = 3;
 
-const NO_ANSWER = 'the connection broke before the answer came';
-const LOST_DATA: MasterReply = Object.freeze({
-  kind: 'refused',
-  code: 'UNMARKED',
-  reason: 'its data was lost or replaced',
-});
 const RECOGNIZED_ANEW: Quarantine = Object.freeze({ reason: 'its identity changed meanwhile', remaining: 1 });
 
 const UNNAMED: Quarantine = Object.freeze({ reason: 'its sentinels name another primary', remaining: 1 });
@@ -203,7 +206,7 @@ export class RedisMaster implements Master, GuardedServer {
       reply(problem);
       return;
     }
-    if (this.isNewLock(request)) this.askForLock(request, reply);
+    if (isNewLock(request)) this.askForLock(request, reply);
     else this.queue.add({ request, reply: request.op === 'probe' ? this.judged(reply) : reply });
   }
 
@@ -230,10 +233,6 @@ export class RedisMaster implements Master, GuardedServer {
       if (cause) void cause.then(reply);
       else reply(quarantined);
     }
-  }
-
-  private isNewLock(request: ServerRequest): request is AcquireRequest | PickRequest | DrawRequest {
-    return request.op === 'acquire' || request.op === 'pick' || request.op === 'draw';
   }
 
   identity(): MasterIdentity {
@@ -342,7 +341,7 @@ export class RedisMaster implements Master, GuardedServer {
     return new RedisOperator({
       problem: () => this.problem(),
       call: (command, args) => this.client.call(command, args),
-      failure: (error, tokens) => this.failureWithout(error, tokens),
+      failure: (error, tokens) => this.connection.failure(error, tokens),
     });
   }
 
@@ -479,7 +478,7 @@ export class RedisMaster implements Master, GuardedServer {
     const { asked, sent, history, epoch } = batch;
     const time = values[asked.length];
     // Only the script of such a request has looked at the marker.
-    const isMarked = !values.includes(UNMARKED) && asked.some(isCompared);
+    const isMarked = !values.includes(UNMARKED) && asked.some(({ request }) => isCompared(request));
     if (history !== '' && isMarked) this.data?.noteComparison(history, sent);
     // Any other answer may be that of another server, whose clock shows another time.
     const mayCount = epoch === (this.data?.epoch ?? 0) && (!isMarked || this.checkClock(sent, time));
@@ -545,7 +544,7 @@ export class RedisMaster implements Master, GuardedServer {
         if ('withdrawn' in request && request.withdrawn) return why;
         if (problem) return problem;
         if (isOther && !quarantine && request.op !== 'release') return why;
-        if (quarantine && this.isNewLock(request)) return { kind: 'quarantined', sent: true, ...quarantine };
+        if (quarantine && isNewLock(request)) return { kind: 'quarantined', sent: true, ...quarantine };
         again.push(one);
         return undefined;
       });
@@ -575,16 +574,7 @@ export class RedisMaster implements Master, GuardedServer {
   }
 
   private failure(error: unknown, asked: readonly PendingRequest[]): MasterReply {
-    const tokens = asked.flatMap(({ request }) => ('token' in request ? [request.token] : []));
-    return this.failureWithout(error, tokens);
-  }
-
-  private failureWithout(error: unknown, tokens: readonly string[]): MasterReply {
-    if (!isReply(error)) {
-      const { problem } = this.connection;
-      return { kind: 'unreachable', reason: problem ? reasonOf(problem) : NO_ANSWER, sent: true };
-    }
-    return refusalFrom(error, [...this.connection.secrets, ...tokens]);
+    return this.connection.failure(error, tokensOf(asked));
   }
 
   private answerAll(
@@ -624,31 +614,15 @@ export class RedisMaster implements Master, GuardedServer {
 
 // A grant of a master that may have forgotten others does not count.
 function judge(request: ServerRequest, answer: MasterReply, quarantine: Quarantine | undefined): MasterReply {
-  const isVote = grantsKeys(request) || request.op === 'draw';
   // Protocol 8.7
-  return quarantine && isVote && answer.kind === 'granted'
+  return quarantine && isVote(request) && answer.kind === 'granted'
     ? { kind: 'quarantined', sent: true, ...quarantine }
     : answer;
 }
 
-// Whether a grant makes the process a holder for some time.
-function grantsKeys(request: ServerRequest): request is AcquireRequest | PickRequest | ExtendRequest {
-  return request.op === 'acquire' || request.op === 'pick' || request.op === 'extend';
-}
-
 // Votes, states, and ttls that other masters rely on.
 function countsIfNamed(request: ServerRequest): boolean {
-  return (
-    grantsKeys(request) ||
-    request.op === 'draw' ||
-    isStateRequest(request) ||
-    (request.op === 'beat' && request.ttl > 0)
-  );
-}
-
-// Whether the script compares the history before it carries out the request.
-function isCompared({ request: { op } }: PendingRequest): boolean {
-  return op !== 'release' && op !== 'leave' && op !== 'inspect' && op !== 'want';
+  return isVote(request) || isStateRequest(request) || (request.op === 'beat' && request.ttl > 0);
 }
 
 function isUnknownScript(error: unknown): boolean {

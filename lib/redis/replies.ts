@@ -87,11 +87,18 @@ export function faultOf({ role, mode, version }: ServerIdentity): string | undef
   if (role === 'slave') return 'it is a replica, whose data may be older than what its primary has acknowledged';
   if (mode === 'cluster')
     return 'it is a node of a cluster, which is not an independent master: give the whole cluster as redis+cluster://host:port';
-  if (version !== undefined && Number.parseInt(version, 10) < OLDEST) {
-    return `its version ${version} is older than ${OLDEST}.0: upgrade the server, or use another one`;
-  }
-  return undefined;
+  return faultOfVersion(version);
 }
+
+export function faultOfVersion(version: string | undefined): string | undefined {
+  if (version === undefined || Number.parseInt(version, 10) >= OLDEST) return undefined;
+  return `its version ${version} is older than ${OLDEST}.0: upgrade the server, or use another one`;
+}
+
+// The marker or the seal is not the one that this process knows.
+export const LOST_DATA = Object.freeze({
+  ...{ kind: 'refused', code: 'UNMARKED', reason: 'its data was lost or replaced' },
+} as const) satisfies MasterReply;
 
 // By a key whose remaining time is unknown, or which does not expire by itself.
 export const HELD: HeldReply = Object.freeze({ kind: 'held', remaining: undefined });

@@ -1,4 +1,11 @@
-import type { AcquireRequest, MasterRequest, PickRequest, Sharing } from '../core/master.interface.js';
+import type {
+  AcquireRequest,
+  DrawRequest,
+  ExtendRequest,
+  MasterRequest,
+  PickRequest,
+  Sharing,
+} from '../core/master.interface.js';
 import type { Announcement } from './guard/data-record.js';
 
 // A heartbeat: the server checks its marker, returns its time and records an announced ttl. The restart guard sends it
@@ -11,6 +18,24 @@ export interface BeatRequest extends Announcement {
 }
 
 export type ServerRequest = MasterRequest | BeatRequest;
+
+export function isNewLock(request: ServerRequest): request is AcquireRequest | PickRequest | DrawRequest {
+  return request.op === 'acquire' || request.op === 'pick' || request.op === 'draw';
+}
+
+// Whether a grant makes the process a holder for some time.
+export function grantsKeys(request: ServerRequest): request is AcquireRequest | PickRequest | ExtendRequest {
+  return request.op === 'acquire' || request.op === 'pick' || request.op === 'extend';
+}
+
+export function isVote(request: ServerRequest): boolean {
+  return grantsKeys(request) || request.op === 'draw';
+}
+
+// Whether the script compares the marker or the seal before it carries out the request.
+export function isCompared({ op }: ServerRequest): boolean {
+  return op !== 'release' && op !== 'leave' && op !== 'inspect' && op !== 'want';
+}
 
 // For the script of `scripts/bound-script.ts`. All masters are mostly sent the same requests, so the last result is
 // kept.

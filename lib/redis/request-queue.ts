@@ -15,6 +15,10 @@ export interface PendingRequest {
   readonly reply: ReplyCallback;
 }
 
+export function tokensOf(asked: readonly PendingRequest[]): readonly string[] {
+  return asked.flatMap(({ request }) => ('token' in request ? [request.token] : []));
+}
+
 interface RequestQueueOptions {
   readonly clock: Pick<Clock, 'afterTurn' | 'schedule'>;
   readonly isAlone: boolean;
@@ -24,7 +28,7 @@ interface RequestQueueOptions {
 // Gathers the requests of one turn of the event loop, so that they share one command.
 // Protocol 4.8
 export class RequestQueue {
-  private readonly mostAtOnce: number;
+  private readonly maxAtOnce: number;
   private asked: PendingRequest[] = [];
   private keys = 0;
   private characters = 0;
@@ -34,7 +38,7 @@ export class RequestQueue {
   private readonly answered = new Condition(() => this.unanswered === 0);
 
   constructor(private readonly options: RequestQueueOptions) {
-    this.mostAtOnce = options.isAlone ? MAX_AT_ONCE_ALONE : MAX_AT_ONCE;
+    this.maxAtOnce = options.isAlone ? MAX_AT_ONCE_ALONE : MAX_AT_ONCE;
   }
 
   // A probe goes alone, because a server does not check its memory after the first write of a script, such as a
@@ -45,7 +49,7 @@ export class RequestQueue {
     if (isAlone) this.flush();
     this.gather(asked);
     if (isAlone) this.flush();
-    else if (this.asked.length === this.mostAtOnce) this.flush();
+    else if (this.asked.length === this.maxAtOnce) this.flush();
     // After a single request, the next one is likely to be single, too; if not, the rest goes together in the next command.
     else if (this.unanswered === 1 && this.wasAlone) this.flush();
     else if (this.asked.length === 1) this.options.clock.afterTurn(this.flush);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { RedlockConfigError } from '../../lib/core/errors.js';
 import { ClusterNames } from '../../lib/redis/cluster/cluster-names.js';
-import { partitionOf, slotOf as slotOfKey } from '../../lib/redis/cluster/cluster-map.js';
+import { partitionOf, hashSlotOf as slotOfKey } from '../../lib/redis/cluster/cluster-map.js';
 import { SEAL } from '../../lib/redis/scripts/lua.generated.js';
 import { type ClusterNode, ownLine, startCluster, type TestCluster } from '../support/cluster.js';
 import {

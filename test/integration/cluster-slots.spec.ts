@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
-import { slotOf, TAGS } from '../../lib/redis/cluster/cluster-map.js';
+import { hashSlotOf, TAGS } from '../../lib/redis/cluster/cluster-map.js';
 import { startCluster, type TestCluster } from '../support/cluster.js';
 
 jest.setTimeout(120_000);
@@ -27,7 +27,7 @@ describe('The slot of a key', () => {
     ...['', 'a', '{}', '{}}', 'a{}{b}', '{a}{b}', '{a}b}', '}{a}', '{{a}}', '{', '}', 'a{b', 'a}b{c'],
     ...['Ä', '{€}', 'x{€}y', 'é{foo}', '{}é', '🔒', '{🔒}', '\ud800', 'a\udc00{b}', '\0', 'p:\0key:{a\0b}'],
   ])('is what the server says: %j', async (key) => {
-    expect([slotOf(key)]).toEqual(await slotsOnServer([key]));
+    expect([hashSlotOf(key)]).toEqual(await slotsOnServer([key]));
   });
 
   it('is what the server says of keys at random', async () => {
@@ -35,7 +35,7 @@ describe('The slot of a key', () => {
     const key = fc.array(part, { maxLength: 6 }).map((parts) => parts.join(''));
     await fc.assert(
       fc.asyncProperty(fc.array(key, { minLength: 50, maxLength: 50 }), async (keys) => {
-        expect(keys.map(slotOf)).toEqual(await slotsOnServer(keys));
+        expect(keys.map(hashSlotOf)).toEqual(await slotsOnServer(keys));
       }),
       { numRuns: 20 },
     );

@@ -3,9 +3,9 @@ import { showNames } from '../display.js';
 import { type LockError, LockNotAcquiredError, QuorumUnavailableError } from '../errors.js';
 import type { HomeMasters } from './home-masters.js';
 import { type QuorumCall, quorumOf } from './quorum-call.js';
-import { type FailedAttempt, LastAnswers } from './refusal.js';
+import { type FailedAttempt, LastAnswers } from './last-answers.js';
 import { Lease, type LeaseContext } from '../lease.js';
-import { CompositeLock } from './one-by-one.js';
+import { CompositeLock } from './composite-lock.js';
 import { failureOf, RetrySchedule, type Step, stepAfter, transitionAfter } from './transitions.js';
 import type { Random, TokenSource } from '../holder.js';
 import { type CallSettings, EXPIRY_RESOLUTION, masterTimeoutFor } from '../settings/settings.js';
@@ -13,7 +13,7 @@ import { type AcquireAttempt, type LeasedKeys, QuorumLock, type QuorumLockContex
 import type { KeyNames } from '../keyspace.js';
 import type { PassedLock, QueueEntry } from './process-queue.js';
 import type { PermitChoice } from './permits.js';
-import { RemoteWait } from './places.js';
+import { RemoteWait } from './remote-wait.js';
 import type { Waiter } from './waiter.js';
 import type { CircuitBreakerMaster } from '../health/circuit-breaker-master.js';
 

@@ -1,7 +1,7 @@
 import { elapsedBetween, type Instant } from '../clock.js';
 import type { LeasedKeys } from './quorum-lock.js';
-import type { LastAnswers } from './refusal.js';
-import type { RemoteWait } from './places.js';
+import type { LastAnswers } from './last-answers.js';
+import type { RemoteWait } from './remote-wait.js';
 import type { Waiter, WakeReason } from './waiter.js';
 import { LinkedList, ListMember } from './linked-list.js';
 

@@ -1,7 +1,7 @@
 import type { Clock, Instant, Timer } from '../clock.js';
 import { ListMember } from './linked-list.js';
 import type { PassedLock } from './process-queue.js';
-import type { RemoteWait } from './places.js';
+import type { RemoteWait } from './remote-wait.js';
 import type { CallSettings } from '../settings/settings.js';
 
 // `next`: a master has reserved a key. `retry`: another change is worth an attempt.

@@ -1,6 +1,4 @@
-import { describeReply } from '../errors.js';
 import {
-  type GrantedReply,
   type Master,
   type MasterIdentity,
   type MasterReply,
@@ -8,137 +6,14 @@ import {
   NOT_ASKED,
   type NotificationListener,
   type OperatorMaster,
-  type RefusedReply,
   type ReleaseRequest,
   type ReplyCallback,
   type ShardStatus,
   type UnreachableReply,
 } from '../master.interface.js';
 import { type Clock, elapsedSince, type Instant } from '../clock.js';
-import { askAll, quorumOf } from '../acquire/quorum-call.js';
 import type { LockObserver } from '../observer.js';
-
-const WRITING: readonly MasterRequest['op'][] = ['acquire', 'extend', 'probe'];
-// Any key would get these errors: no memory, a replica, a failing disk, too few replicas, no login, a busy script.
-const CODES: readonly string[] = ['OOM', 'READONLY', 'MISCONF', 'NOREPLICAS', 'NOAUTH', 'BUSY'];
-// A missing permission for a command, and not for one key. The second wording is that of Redis 7.0.
-const COMMAND = /\bto run the\b|\bcan't run\b/;
-
-// Whether a master refuses what locks need, from its answers. It is sent requests all the same.
-export class Refusal {
-  private last: RefusedReply | undefined;
-  private lack: { readonly text: string; readonly op?: MasterRequest['op'] } | undefined;
-
-  // `undefined` if nothing is known against it.
-  get reason(): string | undefined {
-    return this.last && describeReply(this.last);
-  }
-
-  // What it refuses although locks can be taken there.
-  get restriction(): string | undefined {
-    return this.lack?.text;
-  }
-
-  // True if the answer may have changed what the master refuses.
-  note(request: MasterRequest, answer: MasterReply): boolean {
-    if (answer.kind === 'refused') return this.noteRefusal(request.op, answer);
-    if (answer.kind !== 'granted' || !(this.last || this.lack || answer.lacks)) return false;
-    this.noteGrant(request, answer);
-    return true;
-  }
-
-  private noteRefusal(op: MasterRequest['op'], answer: RefusedReply): boolean {
-    if (concernsMaster(op, answer)) this.last = answer;
-    else if (answer.isVital === false) this.lack = { text: describeReply(answer) };
-    else if (isForbidden(answer)) this.lack = { text: describeReply(answer), op };
-    else return false;
-    return true;
-  }
-
-  private noteGrant(request: MasterRequest, { lacks }: GrantedReply): void {
-    if (this.last && isDisproof(request, this.last)) this.last = undefined;
-    if (lacks !== undefined) this.lack = lacks === '' ? undefined : { text: lacks };
-    // What nothing was found out about is permitted once the same request is granted.
-    else if (this.lack?.op === request.op) this.lack = undefined;
-  }
-}
-
-// An extension needs no memory, and a server does not check its memory for an acquisition that follows a release in one
-// script. A shared lock needs other permissions than an exclusive one. A probe is always checked.
-function isDisproof(request: MasterRequest, { code }: RefusedReply): boolean {
-  if (request.op === 'probe') return true;
-  return request.op === 'acquire' && code !== 'OOM' && !(code === 'NOPERM' && request.sharing);
-}
-
-// An extension that is forbidden says nothing about acquisitions.
-function concernsMaster(op: MasterRequest['op'], answer: RefusedReply): boolean {
-  if (answer.isVital !== undefined) return answer.isVital;
-  if (!WRITING.includes(op)) return false;
-  return CODES.includes(answer.code) || (op !== 'extend' && isForbidden(answer));
-}
-
-function isForbidden({ code, reason }: RefusedReply): boolean {
-  return code === 'NOPERM' && COMMAND.test(reason);
-}
-
-interface RoundTrip {
-  readonly master: string;
-  // Milliseconds.
-  readonly fastest: number;
-}
-
-// Only the fastest of so many answers shows the network: others may have waited for this process or the server.
-const ANSWERS = 3;
-// In milliseconds.
-const ANSWER_WITHIN = 5_000;
-// A time limit this many times as long as the fastest answer leaves room for slower ones.
-const ROOM = 3;
-const STEP = 50;
-
-// Masters that answer within `enough` milliseconds are asked once, so that this costs next to nothing where the network
-// is fast. No lock uses `key`.
-export async function measureRoundTrips(
-  masters: readonly Master[],
-  { key, clock, enough }: { readonly key: string; readonly clock: Clock; readonly enough: number },
-): Promise<readonly RoundTrip[]> {
-  const trips = new Map<string, number>();
-  for (let i = 0; i < ANSWERS; i++) {
-    const open = masters.filter((master) => !master.problem() && (trips.get(master.name) ?? Infinity) >= enough);
-    if (open.length === 0) break;
-    const asked = clock.read().monotonic;
-    await askAll({
-      masters: open,
-      request: { op: 'inspect', keys: [key] },
-      clock,
-      timeout: ANSWER_WITHIN,
-      judge: (answer, { name }) => {
-        const taken = clock.read().monotonic - asked;
-        const hasAnswered = answer.kind !== 'unreachable' && answer.kind !== 'timeout';
-        if (hasAnswered) trips.set(name, Math.min(taken, trips.get(name) ?? Infinity));
-        return answer;
-      },
-    });
-  }
-  return [...trips].map(([master, fastest]) => ({ master, fastest }));
-}
-
-export function warningOfRoundTrips(
-  trips: readonly RoundTrip[],
-  masterTimeout: number,
-  masters: number,
-): string | undefined {
-  const slow = trips.filter(({ fastest }) => fastest >= masterTimeout);
-  if (slow.length === 0) return undefined;
-  const each = slow.map(({ master, fastest }) => `${master} in ${Math.ceil(fastest)} ms`).join(', ');
-  const effect = masters - slow.length < quorumOf(masters) ? 'no lock can be taken' : 'their votes do not count';
-  const enough = enoughFor(Math.max(...slow.map(({ fastest }) => fastest)));
-  return `masterTimeout (${masterTimeout} ms) is too short: ${each} at the fastest, so ${effect}; set masterTimeout to '${enough}ms' or more`;
-}
-
-// In milliseconds.
-export function enoughFor(fastest: number): number {
-  return Math.ceil((ROOM * fastest) / STEP) * STEP;
-}
+import { Refusal } from './refusal.js';
 
 // This many unanswered requests make a master suspect; fewer may simply be on their way.
 const OVERDUE_REPLIES = 3;

@@ -124,7 +124,7 @@ const LAST_ASCII = 0x7f;
 
 // By Redis' hash tag rule: only what stands between the first `{` and the first `}` after it counts, unless that is
 // empty.
-export function slotOf(key: string): number {
+export function hashSlotOf(key: string): number {
   const open = key.indexOf('{');
   const close = open === -1 ? -1 : key.indexOf('}', open + 1);
   return crcOf(close > open + 1 ? key.slice(open + 1, close) : key) % SLOTS;
@@ -133,7 +133,7 @@ export function slotOf(key: string): number {
 // Resources with one hash tag are in one partition.
 // Protocol 12.1
 export function partitionOf(resource: string): number {
-  return Math.floor(slotOf(resource) / SLOTS_OF_PARTITION);
+  return Math.floor(hashSlotOf(resource) / SLOTS_OF_PARTITION);
 }
 
 // The hash tag of each partition: of the strings of 0-9 and a-z whose slot is its first one, the shortest, then the

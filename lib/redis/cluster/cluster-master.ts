@@ -20,12 +20,14 @@ import { PartitionGuard } from './partition-guard.js';
 import { noOwnerOf, PartitionCalls, PrimaryRefusals, SILENT, Turn } from './partition-calls.js';
 import { MAX_QUESTIONS } from './views.js';
 import { RedlockConfigError } from '../../core/errors.js';
+import { patienceOf } from '../guard/guard-group.js';
 import { placeholderClusterUrlOf } from '../doctor-command.js';
 import type { RedisMasterContext } from '../redis-client.interface.js';
+import { isVote } from '../request-encoding.js';
 import { RequestQueue } from '../request-queue.js';
 import type { ClusterNode } from './cluster-node.js';
 import type { ClusterSettings } from './cluster-source.js';
-import { isVote, type PartitionedRequest, type PartitionRequest, split, SplitRequest } from './split-request.js';
+import { type PartitionedRequest, type PartitionRequest, split, SplitRequest } from './split-request.js';
 
 class ClusterOperator implements ServerOperator {
   constructor(
@@ -118,11 +120,6 @@ function shardOf(primary: KnownPrimary, { topology, guard, refusals }: KnownClus
 
 // How long `close` waits for answers under way, in milliseconds.
 const CLOSE_WITHIN = 500;
-// Bounds of the time limit for one answer of a node about itself, in milliseconds.
-const MIN_PATIENCE = 100;
-const MAX_PATIENCE = 1_000;
-// Between these bounds, the time limit is this many timeouts of a vote.
-const TIMEOUTS = 4;
 
 const NO_PRIMARY: MasterReply = Object.freeze({
   ...{ kind: 'unreachable', reason: 'no primary is known', sent: false },
@@ -172,7 +169,7 @@ export class ClusterMaster implements Master {
     this.clock = clock;
     this.turn = new Turn(clock);
     this.names = new ClusterNames(settings.keyPrefix);
-    const patience = Math.min(MAX_PATIENCE, Math.max(MIN_PATIENCE, TIMEOUTS * settings.masterTimeout));
+    const patience = patienceOf(settings);
     const topology: Topology = new Topology({
       ...context,
       ...{ cluster, patience },

@@ -3,17 +3,15 @@ import type { MasterReply, NotificationListener, UnreachableReply } from '../../
 import type { LockObserver } from '../../core/observer.js';
 import { Connection } from '../connection.js';
 import { type Endpoint, type Language, reasonOf } from '../connection-problem.js';
-import { isReply, millisecondsFrom, parseInfo, refusalFrom, type ServerIdentity } from '../replies.js';
+import { faultOfVersion, isReply, millisecondsFrom, parseInfo, type ServerIdentity } from '../replies.js';
 import { NotificationChannel } from '../notification-channel.js';
 import type { RedisClient } from '../redis-client.interface.js';
 import { boundScript, type Script } from '../scripts/bound-script.js';
 import { nameOf, type NodeAddress } from '../urls.js';
 import { type NodeView, parseNodes, viewFromSlots } from './cluster-map.js';
 
-const OLDEST = 7;
 // This many unanswered commands make a node suspect; fewer may simply be on their way.
 const OVERDUE_ANSWERS = 3;
-const NO_ANSWER = 'the connection broke before the answer came';
 const UNBOUND = boundScript('');
 
 interface ClusterNodeContext {
@@ -220,9 +218,7 @@ export class ClusterNode {
   }
 
   failure(error: unknown, tokens: readonly string[]): MasterReply {
-    if (isReply(error)) return refusalFrom(error, [...this.connection.secrets, ...tokens]);
-    const { problem } = this.connection;
-    return { kind: 'unreachable', reason: `${this.name}: ${problem ? reasonOf(problem) : NO_ANSWER}`, sent: true };
+    return this.connection.failure(error, tokens, `${this.name}: `);
   }
 
   async close(): Promise<void> {
@@ -260,10 +256,7 @@ export function faultOfNode({ mode, version }: ServerIdentity): string | undefin
   if (mode !== undefined && mode !== 'cluster') {
     return 'it is not a node of a cluster: give it as redis://host:port, without `cluster`';
   }
-  if (version !== undefined && Number.parseInt(version, 10) < OLDEST) {
-    return `its version ${version} is older than ${OLDEST}.0: upgrade the server, or use another one`;
-  }
-  return undefined;
+  return faultOfVersion(version);
 }
 
 function faultOfIdentity({ run, replid }: ServerIdentity, again: string | undefined): string | undefined {

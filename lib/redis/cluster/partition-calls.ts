@@ -1,18 +1,18 @@
 import type { Clock, Instant, Timer } from '../../core/clock.js';
-import type { PendingRequest } from '../request-queue.js';
+import { type PendingRequest, tokensOf } from '../request-queue.js';
 import { RELEASE_ALONE } from '../scripts/lua.generated.js';
 import type { ClusterNode } from './cluster-node.js';
 import type { Topology } from './topology.js';
-import { Refusal } from '../../core/health/circuit-breaker-master.js';
+import { Refusal } from '../../core/health/refusal.js';
 import type { MasterReply, MasterRequest, Quarantine } from '../../core/master.interface.js';
 import { COMPARISON_INTERVAL } from '../guard/data-record.js';
-import { encodeGroups, RequestEncoder, type RequestGroup } from '../request-encoding.js';
+import { encodeGroups, isCompared, isVote, RequestEncoder, type RequestGroup } from '../request-encoding.js';
 import { isStateRequest, OTHER_DATA, runStateRequest, type StateRequest } from '../redis-state.js';
-import { isReply, replyFrom } from '../replies.js';
+import { isReply, LOST_DATA, replyFrom } from '../replies.js';
 import { UNMARKED } from '../scripts/constants.js';
 import type { ClusterNames } from './cluster-names.js';
 import type { PartitionGuard } from './partition-guard.js';
-import { isChecked, isVote, keysOf, type PartitionedRequest, tokensOf } from './split-request.js';
+import { keysOf, type PartitionedRequest } from './split-request.js';
 
 // What several queues want to do after one turn of the event loop takes one write if they do it together.
 export class Turn implements Pick<Clock, 'afterTurn' | 'schedule'> {
@@ -96,12 +96,6 @@ const UNCONFIRMED: Quarantine = Object.freeze({
   remaining: 1,
 });
 const CHANGED: Quarantine = Object.freeze({ reason: 'its owner or its data has changed meanwhile', remaining: 1 });
-const LOST_DATA: MasterReply = Object.freeze({
-  kind: 'refused',
-  code: 'UNMARKED',
-  reason: 'its data was lost or replaced',
-});
-
 const MOVED_AWAY: MasterReply = Object.freeze({
   kind: 'refused',
   code: 'MOVED',
@@ -242,7 +236,7 @@ export class PartitionCalls {
   private groupOf({ node, partition, asked, compares }: Batch): RequestGroup {
     const { names, guard } = this.context;
     const requests = asked.map(({ request }) => request);
-    const needsSeal = guard !== undefined && requests.some(isChecked);
+    const needsSeal = guard !== undefined && requests.some(isCompared);
     return {
       marker: needsSeal ? names.sealOf(partition) : '',
       // A nonce that no seal has: what needs known data is refused.
@@ -257,7 +251,7 @@ export class PartitionCalls {
     const { node, partition, asked, sent, compares, epoch } = batch;
     const { guard } = this.context;
     const state = guard?.states[partition];
-    if (state && compares && !values.includes(UNMARKED) && asked.some(({ request }) => isChecked(request))) {
+    if (state && compares && !values.includes(UNMARKED) && asked.some(({ request }) => isCompared(request))) {
       state.noteComparison(sent);
     }
     const waiting = guard && state?.quarantineAt(this.context.clock.read(), guard.longest);
@@ -327,7 +321,7 @@ export class PartitionCalls {
   private lookAgain(batch: Batch, asked: readonly PendingRequest[], why: MasterReply, isOtherData: boolean): void {
     const { node, partition, sent, isFirst } = batch;
     const { topology, guard, clock, masterTimeout } = this.context;
-    if (isOtherData) guard?.states[partition]?.doubt('its data was lost or replaced');
+    if (isOtherData) guard?.states[partition]?.doubt(LOST_DATA.reason);
     if (isOtherData) guard?.forget(node);
     const recognized = isOtherData ? node.recognize().catch(() => false) : Promise.resolve(true);
     const goOn = (): void => {
@@ -373,7 +367,7 @@ export class PartitionCalls {
       (answer) => {
         if (answer === OTHER_DATA) {
           guard?.forget(node);
-          state?.doubt('its data was lost or replaced');
+          state?.doubt(LOST_DATA.reason);
           topology.refreshSoon();
         }
         const counted =

@@ -149,19 +149,6 @@ export interface PartitionedRequest extends PendingRequest {
   readonly partition: number;
 }
 
-export function isVote({ op }: ServerRequest): boolean {
-  return op === 'acquire' || op === 'pick' || op === 'extend' || op === 'draw';
-}
-
-// Whether the script compares the seal before it carries out the request.
-export function isChecked({ op }: ServerRequest): boolean {
-  return op !== 'release' && op !== 'leave' && op !== 'inspect' && op !== 'want';
-}
-
-export function tokensOf(asked: readonly PendingRequest[]): string[] {
-  return asked.flatMap(({ request }) => ('token' in request ? [request.token] : []));
-}
-
 // A cluster checks that all names are in one slot, and services may refuse those that are not declared.
 // Protocol 12.3
 export function keysOf(requests: readonly ServerRequest[], others: readonly string[]): readonly string[] {

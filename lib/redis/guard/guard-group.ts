@@ -13,6 +13,10 @@ export const MAX_PATIENCE = 1_000;
 // Between these bounds, the time limit is this many timeouts of a vote.
 const TIMEOUTS = 4;
 
+export function patienceOf({ masterTimeout }: Settings): number {
+  return Math.min(MAX_PATIENCE, Math.max(MIN_PATIENCE, TIMEOUTS * masterTimeout));
+}
+
 export interface RestartGuardContext {
   readonly clock: Clock;
   readonly settings: Settings;
@@ -139,7 +143,7 @@ export class GuardGroup {
 
   // The time limit for one answer, in milliseconds: a server that hangs does not delay what the others report.
   get patience(): number {
-    return Math.min(MAX_PATIENCE, Math.max(MIN_PATIENCE, TIMEOUTS * this.context.settings.masterTimeout));
+    return patienceOf(this.context.settings);
   }
 
   // Resolves with `undefined` if the promise rejects or takes longer than the limit, in milliseconds.

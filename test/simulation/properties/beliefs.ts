@@ -4,7 +4,7 @@ import type { SimInstant } from '../engine/machine-clock.js';
 import type { Lease } from '../../../lib/core/lease.js';
 import { QuorumLock } from '../../../lib/core/acquire/quorum-lock.js';
 import { sharedMember } from '../../../lib/memory/memory-database.js';
-import { CompositeLock } from '../../../lib/core/acquire/one-by-one.js';
+import { CompositeLock } from '../../../lib/core/acquire/composite-lock.js';
 import type { Losses } from '../network/endpoint.js';
 import type { SimNode } from '../node.js';
 import type { Operation } from '../schedule.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { CompositeLock } from '../../../../lib/core/acquire/one-by-one.js';
+import { CompositeLock } from '../../../../lib/core/acquire/composite-lock.js';
 import { type LeasedKeys, QuorumLock } from '../../../../lib/core/acquire/quorum-lock.js';
 import { LockNotAcquiredError, LockServiceStoppedError } from '../../../../lib/core/errors.js';
 import type { Lock } from '../../../../lib/core/lock.js';

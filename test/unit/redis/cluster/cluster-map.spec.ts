@@ -11,7 +11,7 @@ import {
   type NodeView,
   parseNodes,
   partitionOf,
-  slotOf,
+  hashSlotOf,
   TAGS,
 } from '../../../../lib/redis/cluster/cluster-map.js';
 import { ClusterNames } from '../../../../lib/redis/cluster/cluster-names.js';
@@ -167,7 +167,7 @@ describe('The slot of a key', () => {
     ['hello', 866],
     ['ÿ', 5_427],
     ['€uro', 997],
-  ])('%j is that of CRC-16/XMODEM: %i', (key, slot) => expect(slotOf(key)).toBe(slot));
+  ])('%j is that of CRC-16/XMODEM: %i', (key, slot) => expect(hashSlotOf(key)).toBe(slot));
 
   it.each([
     ['{hello}', 'hello'],
@@ -178,11 +178,11 @@ describe('The slot of a key', () => {
     ['{{a}}', '{a'],
     ['x{€}y', '€'],
     ['é{foo}', 'foo'],
-  ])('%j is that of its hash tag %j', (key, tag) => expect(slotOf(key)).toBe(slotOf(tag)));
+  ])('%j is that of its hash tag %j', (key, tag) => expect(hashSlotOf(key)).toBe(hashSlotOf(tag)));
 
   // With another name around it, a hash tag would make no difference.
   it.each(['{}', '{}}', 'a{}{b}', '{', '}', 'a{b', 'a}b{c'])('%j is that of the whole key', (key) =>
-    expect(slotOf(key)).not.toBe(slotOf(`x${key}`)),
+    expect(hashSlotOf(key)).not.toBe(hashSlotOf(`x${key}`)),
   );
 });
 
@@ -190,8 +190,8 @@ describe('The slot of a key', () => {
 it('The partition of a resource has 64 slots', () => {
   for (const resource of ['', 'a', 'hello', '{hello}', 'order:1', 'order:2', '€']) {
     const first = 64 * partitionOf(resource);
-    expect(slotOf(resource)).toBeGreaterThanOrEqual(first);
-    expect(slotOf(resource)).toBeLessThan(first + 64);
+    expect(hashSlotOf(resource)).toBeGreaterThanOrEqual(first);
+    expect(hashSlotOf(resource)).toBeLessThan(first + 64);
   }
 });
 
@@ -199,14 +199,14 @@ it('The partition of a resource has 64 slots', () => {
 describe('The tag of a partition', () => {
   it('has the first slot of its partition, as a hash tag, too', () => {
     const slots = Array.from({ length: 256 }, (_, partition) => 64 * partition);
-    expect([TAGS.map(slotOf), TAGS.map((tag) => slotOf(`locks:{${tag}}a{b}`))]).toEqual([slots, slots]);
+    expect([TAGS.map(hashSlotOf), TAGS.map((tag) => hashSlotOf(`locks:{${tag}}a{b}`))]).toEqual([slots, slots]);
     expect(TAGS.map(partitionOf)).toEqual(Array.from(slots.keys()));
   });
 
   it('is the first of the shortest strings with its slot', () => {
     const found = new Map<number, string>();
     for (const text of stringsOf('0123456789abcdefghijklmnopqrstuvwxyz', 4)) {
-      const slot = slotOf(text);
+      const slot = hashSlotOf(text);
       if (slot % 64 === 0 && !found.has(slot)) found.set(slot, text);
       if (found.size === TAGS.length) break;
     }
