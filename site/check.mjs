@@ -10,7 +10,7 @@ const SITE = join(root, 'build/site');
 const PICTURES = join(root, 'build/site-pictures');
 const SIZES = { desk: { width: 1280, height: 900 }, phone: { width: 390, height: 844 } };
 /** Pages whose pictures are kept. */
-const SHOWN = ['index.html', 'guide.html', 'promises.html'];
+const SHOWN = ['index.html', 'locking.html', 'promises.html'];
 const TYPES = {
   ...{ '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.json': 'application/json' },
   ...{ '.svg': 'image/svg+xml', '.png': 'image/png', '.woff2': 'font/woff2' },

@@ -14,7 +14,7 @@ export default {
     search: { provider: 'local' },
     outline: { level: [2, 3] },
     nav: [
-      { text: 'Guide', link: '/guide' },
+      { text: 'Guide', link: '/setup' },
       { text: 'Operations', link: '/operations' },
       { text: 'Promises', link: '/promises' },
       // Outside VitePress, so the whole page is loaded.

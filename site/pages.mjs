@@ -11,7 +11,11 @@ export const GROUPS = [
     text: 'Start',
     pages: [
       ['index.md', 'README.md', 'First lock'],
-      ['guide.md', 'docs/guide.md', 'Guide'],
+      ['setup.md', 'docs/setup.md', 'Set up'],
+      ['locking.md', 'docs/locking.md', 'Locking'],
+      ['long-work.md', 'docs/long-work.md', 'Long work'],
+      ['sharing.md', 'docs/sharing.md', 'Shared locks and permits'],
+      ['jobs.md', 'docs/jobs.md', 'Cron jobs'],
       ['recipes.md', 'docs/recipes.md', 'Recipes'],
       ['options.md', 'docs/options.md', 'Options'],
       ['testing.md', 'docs/testing.md', 'Testing'],

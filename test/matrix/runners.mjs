@@ -70,7 +70,10 @@ async function generate(name, tarball, node) {
   const recipes = blocks.filter(({ language, fileName }) => language === 'ts' && fileName !== undefined);
   await mkdir(join(app, FOLDER), { recursive: true });
   for (const { fileName, text } of recipes) await writeFile(join(app, FOLDER, fileName), text);
-  const [esm, commonJs] = blocks.filter(({ language }) => language === 'json').map(({ text }) => JSON.parse(text).jest);
+  const [{ text }] = blocks.filter(({ language }) => language === 'json');
+  const esm = JSON.parse(text).jest;
+  // The changes that the page names.
+  const commonJs = JSON.parse(JSON.stringify({ ...esm, extensionsToTreatAsEsm: undefined }).replace('es6', 'commonjs'));
   const specs = recipes.map(({ fileName }) => fileName).filter((each) => each.endsWith('.spec.ts'));
   return { app, specs, page: { esm, commonJs }, generated: JSON.parse(manifest).jest };
 }
