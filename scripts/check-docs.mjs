@@ -1,9 +1,10 @@
 // Checks that readers can type in what the Markdown files show: TypeScript compiles, shell and JSON parse, quotations
-// match their files, links lead somewhere, the commands and files that the text names exist, tables are not too wide, and the
-// rules of the protocol and their citations fit.
+// match their files, links lead somewhere, the commands and files that the text names exist, tables are not too wide, the
+// README and the pages stay within their budgets, and the rules of the protocol and their citations fit.
 //
 // node scripts/check-docs.mjs [file.md ...]: checks those files; by default, all files of the repository
 import { resolve } from 'node:path';
+import { budgetProblems } from './docs/budgets.mjs';
 import { checkCommandsInProse, checkShellBlock } from './docs/commands.mjs';
 import { checkLinks } from './docs/links.mjs';
 import { markdownFiles, readMarkdown } from './docs/markdown.mjs';
@@ -27,7 +28,7 @@ const problems = [
   ...(await Promise.all(files.map(checkText))).flat(),
   ...(await Promise.all(blocks.map(checkBlock))).flat(),
   ...checkTypeScript(code),
-  ...(paths.length > 0 ? [] : protocolProblems(await protocolFiles(root))),
+  ...(paths.length > 0 ? [] : [...budgetProblems(files), ...protocolProblems(await protocolFiles(root))]),
 ];
 problems.sort((a, b) => (a.file === b.file ? a.line - b.line : a.file < b.file ? -1 : 1));
 for (const { file, line, message } of problems) console.error(`${file}:${line}: ${message}`);

@@ -12,9 +12,11 @@ export interface Block {
 export interface MarkdownFile {
   /** Path from the root of the repository. */
   readonly name: string;
+  readonly text: string;
   readonly blocks: readonly Block[];
   /** Everything but the blocks. */
   readonly prose: string;
 }
 
+export declare function parseMarkdown(path: string, text: string): MarkdownFile;
 export declare function readMarkdown(path: string): Promise<MarkdownFile>;

@@ -31,7 +31,7 @@ export async function readMarkdown(path) {
  * - `headings`: the titles of all headings
  */
 export function parseMarkdown(path, text) {
-  const file = { path, name: relative(root, path), folder: dirname(path), blocks: [], headings: [], prose: '' };
+  const file = { path, name: relative(root, path), folder: dirname(path), text, blocks: [], headings: [], prose: '' };
   const prose = [];
   let open;
   for (const [index, line] of text.split(/\r?\n/).entries()) {

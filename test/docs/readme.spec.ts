@@ -7,7 +7,6 @@ import { resolveSettings } from '../../lib/core/settings/settings.js';
 import { Instruments } from '../../lib/opentelemetry/instruments.js';
 
 const readPage = (name: string): Promise<string> => readFile(name, 'utf8');
-const readme = await readPage('README.md');
 const optionsPage = await readPage('docs/options.md');
 const errorsPage = await readPage('docs/errors.md');
 const operationsPage = await readPage('docs/operations.md');
@@ -102,21 +101,6 @@ const ERRORS = [
   new api.StateUncertainError([], [], undefined),
   new api.RedlockConfigError('', undefined, ''),
 ];
-
-describe('The README', () => {
-  const lines = readme.split('\n');
-
-  it('has at most 150 lines of at most 160 characters', () => {
-    expect(lines.length - 1).toBeLessThanOrEqual(150);
-    expect(lines.filter(({ length }) => length > 160)).toEqual([]);
-  });
-
-  it('shows the first code within 30 lines', () => {
-    const first = lines.indexOf('```ts');
-    expect(first).toBeGreaterThan(0);
-    expect(first).toBeLessThan(30);
-  });
-});
 
 describe('The documentation', () => {
   const options = tableUnder(optionsPage, 'All options').map(([name, where, fallback]) => ({

@@ -1,0 +1,32 @@
+import { describe, expect, it } from '@jest/globals';
+import { join } from 'node:path';
+import { budgetProblems } from '../../../scripts/docs/budgets.mjs';
+import { parseMarkdown } from '../../../scripts/docs/markdown.mjs';
+
+const file = (name: string, text: string) => parseMarkdown(join(process.cwd(), name), text);
+const lines = (count: number): string => 'word\n'.repeat(count);
+const code = '```ts\n```\n';
+
+describe('The check of the budgets', () => {
+  it('finds nothing in pages that use their budgets up', () => {
+    const readme = file('README.md', `${lines(28)}${code}${'a'.repeat(160)}\n${lines(119)}`);
+    const pages = [file('docs/guide.md', 'word '.repeat(44_850)), file('CHANGELOG.md', lines(50_000))];
+    expect(budgetProblems([readme, ...pages])).toEqual([]);
+  });
+
+  it('names the lines of a README that is too long or too wide, or whose first code comes late', () => {
+    const readme = file('README.md', `${lines(29)}${code}${'a'.repeat(161)}\n${lines(119)}`);
+    expect(budgetProblems([readme])).toEqual([
+      { file: 'README.md', line: 32, message: 'has 161 characters, and at most 160 fit' },
+      { file: 'README.md', line: 151, message: 'has 151 lines, and 150 at most' },
+      { file: 'README.md', line: 31, message: 'the first TypeScript begins on line 31, and on line 30 at the latest' },
+    ]);
+  });
+
+  it('counts the words of the README and of all pages together', () => {
+    const pages = [file('README.md', lines(100)), file('docs/guide/a.md', 'word '.repeat(44_901))];
+    expect(budgetProblems(pages)).toEqual([
+      { file: 'README.md', line: 1, message: 'README.md and docs have 45001 words, and 45000 at most' },
+    ]);
+  });
+});
