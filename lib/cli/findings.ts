@@ -391,7 +391,8 @@ function onAll(examined: readonly Examination[]): Finding[] {
       'a master that restarts forgets its locks, and with fewer than three the restart guard is off by default';
     const advice = examined.some(({ cluster }) => cluster)
       ? 'restartGuard: true, or fencing tokens: a failover of a cluster may lose locks, whatever is kept on disk'
-      : 'appendonly yes with appendfsync always, or delay restarts by maxTtl';
+      : 'choose one: restartGuard: true, and no lock for maxTtl after a restart; with appendfsync always and durable: ' +
+        'true beside it, no such pause; a start no earlier than maxTtl after the stop; fencing tokens or a unique index';
     findings.push(note(what, advice));
   }
   return at(undefined, ...findings);

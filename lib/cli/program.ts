@@ -47,7 +47,7 @@ function programOf(version: string, terminal: Terminal, start: Start): Command {
     .configureOutput({
       writeOut: (text) => terminal.print(text.trimEnd()),
       writeErr: (text) => terminal.complain(text.trimEnd()),
-      outputError: (text, write) => write(withHint(withoutValues(text))),
+      outputError: (text, write) => write(`${withoutValues(text).trimEnd()}${hintAt(text)}\n`),
     });
   common(program.command('doctor'))
     .description('examine the masters: a table, what to change, and a verdict; exit status 1 if there is a problem')
@@ -128,8 +128,14 @@ function append(value: string, before: readonly string[] | undefined): readonly 
   return [...(before ?? []), value];
 }
 
-function withHint(message: string): string {
-  return /too many arguments/.test(message) ? `${message.trimEnd()} Give each master as --master <url>.\n` : message;
+// Each command has these options, so one that is unknown stands before the command.
+const OF_EACH_COMMAND = /unknown option '(?:-m|--(?:master|masters-file|prefix|timeout|json))\b/;
+
+function hintAt(message: string): string {
+  if (OF_EACH_COMMAND.test(message)) {
+    return ': options follow the command, as in npx nestjs-redlock doctor --master <url>';
+  }
+  return /too many arguments/.test(message) ? ' Give each master as --master <url>.' : '';
 }
 
 // An argument in the wrong place may be a URL with a password.

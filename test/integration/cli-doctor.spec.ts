@@ -379,6 +379,18 @@ describe('The masters of doctor', () => {
     expect(stderr).toContain('Give each master as --master <url>.');
   });
 
+  it.each([
+    [['--master', 'redis://127.0.0.1:1', 'doctor'], "unknown option '--master'"],
+    [[`--master=redis://u:${encoded}@host`, 'doctor'], "unknown option '***'"],
+    [['--json', 'doctor'], "unknown option '--json'"],
+  ])('have to follow the command, and the error says so: %j', async (args, problem) => {
+    const { status, stderr } = await cli(args);
+    expect([status, stderr.split('\n')[0]]).toEqual([
+      2,
+      `error: ${problem}: options follow the command, as in npx nestjs-redlock doctor --master <url>`,
+    ]);
+  });
+
   it('are explained by --help for each command, as the error of a command that does not exist says', async () => {
     expect((await cli(['nosuch'])).stderr).toMatch(/^error: unknown command 'nosuch'\n.*--help shows the commands/);
     const all = await cli(['--help']);

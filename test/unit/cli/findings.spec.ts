@@ -87,6 +87,7 @@ describe('The verdict', () => {
       ['note', undefined, 'one master is a single point of failure'],
       ['note', undefined, expect.stringContaining('forgets its locks')],
     ]);
+    expect(one.findings[1]?.advice).toMatch(/restartGuard: true.*durable: true.*maxTtl after the stop.*fencing tokens/);
     expect(brief(four.findings)).toEqual([['note', undefined, '4 masters survive no more failures than 3']]);
     expect(judge([examination('a', { ...persistent(), isDurable: true })]).findings).toHaveLength(1);
     expect(judge(beside(forgetful)).findings).toEqual([]);
