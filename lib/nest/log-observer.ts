@@ -123,10 +123,12 @@ class NewcomerLog {
 }
 
 // The wall time of `clock` dates the end of a quarantine. `usualWait`: of new masters, in milliseconds, if it is known.
+// With `statusNow`, an outage has one line more, as soon as only quarantines have to end.
 export function logTo(
   logger: LoggerService,
   clock: Pick<Clock, 'read' | 'schedule'>,
   usualWait: () => number | undefined = () => undefined,
+  statusNow: () => RedlockStatus | undefined = () => undefined,
 ): LockObserver {
   const damper = new LogDamper(clock);
   const info = (text: string): void => void logger.log(text);
@@ -136,6 +138,8 @@ export function logTo(
   // Reported as refused before the first status.
   const refused = new Set<string>();
   let wasQuorumLost = false;
+  // Of an outage for which no line has said yet when it ends.
+  let endIsUnknown = false;
   const quarantined = (master: string, milliseconds: number, reason = NEW_DATA): void =>
     damper.write(
       `vote ${master}`,
@@ -144,6 +148,14 @@ export function logTo(
         `it may have lost locks that are held (see restartGuard and durable)`,
     );
   const newcomers = new NewcomerLog(clock, quarantined);
+  const noLockUntil = (status: RedlockStatus): string =>
+    `no lock until ${quorumTime(status, clock)} at the latest: ${votes(status)}${why(status)}`;
+  const announceEnd = (): void => {
+    const status = endIsUnknown ? statusNow() : undefined;
+    if (!status || status.canVote || quorumWithin(status) === undefined) return;
+    endIsUnknown = false;
+    damper.write('quorum', warn, noLockUntil(status));
+  };
   return {
     stopped: () => {
       newcomers.end();
@@ -164,7 +176,8 @@ export function logTo(
       }
       if (status.canVote) logger.log(`locks are available: ${votes(status)}`);
       else if (quorumWithin(status) === undefined) logger.error(`no lock can be taken: ${votes(status)}${why(status)}`);
-      else logger.warn(`no lock until ${quorumTime(status, clock)} at the latest: ${votes(status)}${why(status)}`);
+      else logger.warn(noLockUntil(status));
+      endIsUnknown = !status.canVote && quorumWithin(status) === undefined;
     },
     lockLost: (error) => void logger.warn(error.message),
     lockInDanger: (resources, remaining, answers) =>
@@ -175,8 +188,12 @@ export function logTo(
     skipped: (caller, error) => void logger.debug?.(`${caller} was skipped: ${error.message}`),
     masterQuarantined: (master, reason, milliseconds) => {
       const usual = reason === NEW_DATA ? usualWait() : undefined;
-      if (usual === undefined) quarantined(master, milliseconds, reason);
-      else newcomers.add(master, milliseconds, usual);
+      if (usual !== undefined) {
+        newcomers.add(master, milliseconds, usual);
+        return;
+      }
+      quarantined(master, milliseconds, reason);
+      announceEnd();
     },
     clientClockLagged: (milliseconds) =>
       void logger.warn(
@@ -207,6 +224,7 @@ export function logTo(
     quorumLost: (_voting, _masters, status) => {
       wasQuorumLost = true;
       const time = quorumTime(status, clock);
+      endIsUnknown = time === undefined;
       const end = time === undefined ? '' : `, a quorum by ${time} at the latest`;
       damper.write('quorum', error, `no lock can be taken: ${votes(status)}${end}${why(status)}`);
     },

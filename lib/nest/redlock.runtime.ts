@@ -124,7 +124,8 @@ async function createRedlockRuntime(
   if (warning !== undefined) warn(warning);
   const random = new SystemRandom();
   const given = observersOf(options.observers);
-  const hub = new ObserverHub(reportTo(logger)).add(logTo(logger, clock, () => guard?.newMasters.usualWait));
+  const status = (): RedlockStatus => redlock.status();
+  const hub = new ObserverHub(reportTo(logger)).add(logTo(logger, clock, () => guard?.newMasters.usualWait, status));
   const { observer } = hub;
   if (!enabled) {
     logger.warn('locking is disabled by `enabled: false`: everything runs without locks');
@@ -132,7 +133,6 @@ async function createRedlockRuntime(
     const open = (): Redlock => new Redlock([master], settings, { clock, random, observer });
     return new RedlockRuntime(new LockService(open, settings, warn, hub, false), open(), 0);
   }
-  const status = (): RedlockStatus => redlock.status();
   hub.add(...started(given, { name, status }, logger));
   const quorum = new QuorumWatch(status, observer);
   hub.add(quorum);

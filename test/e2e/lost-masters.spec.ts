@@ -120,9 +120,10 @@ describe('An application whose masters are killed under load', () => {
       `warn lost the lock on "held": its validity ended before a quorum of masters agreed to extend it ${lost}`,
     ]);
     await a!.restart();
-    expect(await nextLines(from + 5, 4)).toEqual([
+    expect(await nextLines(from + 5, 5)).toEqual([
       'log connected to a again',
       'warn master a does not vote for up to N ms, since it lost its data: it may have lost locks that are held (see restartGuard and durable)',
+      'warn no lock until T at the latest: 1 of 3 masters vote (a: quarantined, it lost its data; b: down, broken)',
       'log master a votes again',
       'log locks can be taken again: 2 of 3 masters vote',
     ]);

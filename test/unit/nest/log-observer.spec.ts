@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { LoggerService } from '@nestjs/common';
 import { CronExpression } from '@nestjs/schedule';
 import { LockNotAcquiredError } from '../../../lib/core/errors.js';
-import { type MasterStatus, summarize } from '../../../lib/core/health/status.js';
+import { type MasterStatus, type RedlockStatus, summarize } from '../../../lib/core/health/status.js';
 import { ManualClock } from '../../../lib/memory/manual-clock.js';
 import { LogDamper, logTo } from '../../../lib/nest/log-observer.js';
 import { shortestPeriod } from '../../../lib/nest/module-settings.js';
@@ -14,7 +14,18 @@ function recording(usualWait?: number) {
   const lines: string[] = [];
   const record = (level: string) => (message: unknown) => void lines.push(`${level} ${String(message)}`);
   const logger: LoggerService = { ...levels(record), debug: record('debug') };
-  return { lines, clock, log: logTo(logger, clock, () => usualWait) };
+  const now: { status?: RedlockStatus } = {};
+  return {
+    lines,
+    clock,
+    now,
+    log: logTo(
+      logger,
+      clock,
+      () => usualWait,
+      () => now.status,
+    ),
+  };
 }
 
 function levels(record: (level: string) => (message: unknown) => void): Omit<LoggerService, 'debug'> {
@@ -130,6 +141,23 @@ describe('The lines about the quorum', () => {
         '(b: quarantined, it was restarted; c: down, gone)',
       'log locks can be taken again: 2 of 3 masters vote',
       'error no lock can be taken: 0 of 1 master votes (a: down, gone)',
+    ]);
+  });
+
+  it('say once in an outage when a quorum votes at the latest, as soon as only quarantines have to end', () => {
+    const { lines, log, now } = recording();
+    log.quorumLost?.(0, 3, summarize('web:1', [down('a'), down('b'), down('c')]));
+    const back = (...masters: MasterStatus[]): void => {
+      now.status = summarize('web:1', masters);
+      log.masterQuarantined?.('a', 'it lost its data', 10_000);
+    };
+    back(restarted('a', 10_000), down('b'), down('c'));
+    back(restarted('a', 10_000), restarted('b', 28_000), down('c'));
+    back(restarted('a', 10_000), restarted('b', 28_000), restarted('c', 28_000));
+    expect(lines.filter((line) => !line.includes('master a'))).toEqual([
+      'error no lock can be taken: 0 of 3 masters vote (a: down, gone; b: down, gone; c: down, gone)',
+      'warn no lock until 12:00:28 (28 s) at the latest: 0 of 3 masters vote ' +
+        '(a: quarantined, it was restarted; b: quarantined, it was restarted; c: down, gone)',
     ]);
   });
 
