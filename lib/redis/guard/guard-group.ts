@@ -50,7 +50,7 @@ function firstOfEach<T>(all: readonly T[], idIn: (one: T) => string): readonly T
 
 // The servers of one restart guard, and what all of its parts need: time, time limits, and whether a lock is held.
 export class GuardGroup {
-  readonly identities: DataRecord[] = [];
+  readonly records: DataRecord[] = [];
   private locks = 0;
   private attempts = 0;
   // Changes when all attempts under way cease to count.
@@ -69,12 +69,12 @@ export class GuardGroup {
   }
 
   get quorum(): number {
-    return quorumOf(this.identities.length + this.clusters.length);
+    return quorumOf(this.records.length + this.clusters.length);
   }
 
   get voting(): number {
     let voting = 0;
-    for (const { votes } of this.identities) if (votes) voting++;
+    for (const { votes } of this.records) if (votes) voting++;
     for (const cluster of this.clusters) if (cluster.votes()) voting++;
     return voting;
   }
@@ -82,13 +82,13 @@ export class GuardGroup {
   // Masters that have lost nothing, as far as is known: also those whose identity is being checked again.
   get trusted(): number {
     const clusters = this.clusters.filter((cluster) => cluster.votes()).length;
-    return clusters + this.distinctOf(this.identities.filter(({ votes, isChecked }) => votes || isChecked)).length;
+    return clusters + this.distinctOf(this.records.filter(({ votes, isChecked }) => votes || isChecked)).length;
   }
 
   // One of each server, as far as is known: of several addresses that lead to it, the first of those that are given.
   // Protocol 8.10
-  distinctOf(identities: readonly DataRecord[]): readonly DataRecord[] {
-    return firstOfEach(identities, ({ marker }) => idOf(marker));
+  distinctOf(records: readonly DataRecord[]): readonly DataRecord[] {
+    return firstOfEach(records, ({ marker }) => idOf(marker));
   }
 
   // This process holds a lock or keeps its keys taken, or has an attempt under way that counts.
@@ -98,7 +98,7 @@ export class GuardGroup {
   }
 
   get owesVeto(): boolean {
-    return this.identities.some(({ isUnvetoed, server }) => isUnvetoed && server.isConnected);
+    return this.records.some(({ isUnvetoed, server }) => isUnvetoed && server.isConnected);
   }
 
   // Returns a number that identifies the attempt as long as it counts.
@@ -164,27 +164,27 @@ export class GuardGroup {
   }
 
   // Once for each refusal of a marker.
-  announceRefusal(identity: DataRecord): void {
-    const { server, refusal } = identity;
-    if (refusal !== undefined && refusal !== identity.announcedRefusal) {
-      this.context.observer.masterRefused?.(server.name, identity.reasonNow);
+  announceRefusal(record: DataRecord): void {
+    const { server, refusal } = record;
+    if (refusal !== undefined && refusal !== record.announcedRefusal) {
+      this.context.observer.masterRefused?.(server.name, record.reasonNow);
     }
-    identity.announcedRefusal = refusal;
+    record.announcedRefusal = refusal;
   }
 
-  announce(identity: DataRecord): void {
+  announce(record: DataRecord): void {
     const { observer, clock } = this.context;
-    const { name } = identity.server;
-    if (identity.votes) {
-      if (identity.isAnnounced || identity.announcedRefusal !== undefined) observer.masterVotesAgain?.(name);
-      identity.isAnnounced = false;
+    const { name } = record.server;
+    if (record.votes) {
+      if (record.isAnnounced || record.announcedRefusal !== undefined) observer.masterVotesAgain?.(name);
+      record.isAnnounced = false;
       return;
     }
-    if (identity.isAnnounced) return;
-    const quarantine = identity.quarantineAt(clock.read());
+    if (record.isAnnounced) return;
+    const quarantine = record.quarantineAt(clock.read());
     // A clock that was set back makes an old marker look young: its wait is over.
     if (!quarantine || quarantine.remaining <= 1) return;
-    identity.isAnnounced = true;
+    record.isAnnounced = true;
     observer.masterQuarantined?.(name, quarantine.reason, quarantine.remaining);
   }
 }
@@ -264,24 +264,24 @@ export class TtlAnnouncements {
   }
 
   // A small request that is checked like a vote; resolves with whether the server took it.
-  async beat(identity: DataRecord, announcement = NOTHING): Promise<boolean> {
+  async beat(record: DataRecord, announcement = NOTHING): Promise<boolean> {
     // Requests to a server that hangs stay bounded: announcements by the number of callers, all others by this line.
-    const { heartbeat, server } = identity;
+    const { heartbeat, server } = record;
     if (announcement === NOTHING && heartbeat.isUnderWay) return false;
     heartbeat.begin(this.group.now);
     const known = await server.beat(announcement);
     heartbeat.end();
-    if (known !== undefined) identity.knownTtl = known;
+    if (known !== undefined) record.knownTtl = known;
     return known !== undefined;
   }
 
   // The smallest that any master reports, because a process that can read only that one relies on it. The `ttl` option,
   // on which all processes agree, counts as confirmed. `undefined` until a quorum is known.
   private get ttlKnownToAll(): number | undefined {
-    const { identities, clusters, quorum, context } = this.group;
-    const known = this.group.distinctOf(identities).flatMap(({ marker, knownTtl }) => (marker ? [knownTtl] : []));
+    const { records, clusters, quorum, context } = this.group;
+    const known = this.group.distinctOf(records).flatMap(({ marker, knownTtl }) => (marker ? [knownTtl] : []));
     if (known.length + clusters.length < quorum) return undefined;
-    const smallest = known.length < identities.length ? 0 : Math.min(...known);
+    const smallest = known.length < records.length ? 0 : Math.min(...known);
     return Math.max(context.settings.ttl, smallest);
   }
 
@@ -291,11 +291,11 @@ export class TtlAnnouncements {
     known = 0,
     limit = this.group.context.settings.masterTimeout,
   ): Promise<readonly string[]> {
-    const { identities } = this.group;
-    const beats = identities.map((identity) => this.beat(identity, { ttl, lengthens: false, known }));
+    const { records } = this.group;
+    const beats = records.map((record) => this.beat(record, { ttl, lengthens: false, known }));
     const confirmed = await Promise.all(beats.map((beat) => this.group.within(limit, beat)));
-    const heard = new Set(this.group.distinctOf(identities.filter((_, index) => confirmed[index] === true)));
-    return identities.filter((each) => !heard.has(each)).map(({ server }) => server.name);
+    const heard = new Set(this.group.distinctOf(records.filter((_, index) => confirmed[index] === true)));
+    return records.filter((each) => !heard.has(each)).map(({ server }) => server.name);
   }
 
   // For a ttl that is larger than any before. Takes at most one master timeout. Resolves with the one before if a

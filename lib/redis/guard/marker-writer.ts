@@ -25,143 +25,141 @@ export class MarkerWriter {
     private readonly ttls: TtlAnnouncements,
   ) {}
 
-  async change(identity: DataRecord, report: ServerIdentity, change: MarkerChange): Promise<boolean> {
+  async change(record: DataRecord, report: ServerIdentity, change: MarkerChange): Promise<boolean> {
     // Another process may have written first: the next reading shows which change took effect.
-    const isChanged = await this.group.within(this.group.patience, identity.server.mark(report, change));
+    const isChanged = await this.group.within(this.group.patience, record.server.mark(report, change));
     return isChanged !== undefined;
   }
 
-  async quarantine(identity: DataRecord, report: ServerIdentity, reports: Reports, asked: Instant): Promise<boolean> {
+  async quarantine(record: DataRecord, report: ServerIdentity, reports: Reports, asked: Instant): Promise<boolean> {
     const { group } = this;
     // Protocol 8.3
-    const longest = this.longestTtl(identity, reports, asked);
+    const longest = this.longestTtl(record, reports, asked);
     if (longest === undefined) return false;
     const { ttl, isGuess, length } = longest;
     const from = report.time + length;
-    const isFirstKnown = !report.marker && identity.nonce === '';
-    const isWritten = await this.change(identity, report, {
+    const isFirstKnown = !report.marker && record.nonce === '';
+    const isWritten = await this.change(record, report, {
       ...{ run: report.run, replid: report.replid },
-      ...{ ttls: isGuess ? '' : announcementOf(ttl, from), known: ttlKnownToOthers(identity, reports, ttl) },
+      ...{ ttls: isGuess ? '' : announcementOf(ttl, from), known: ttlKnownToOthers(record, reports, ttl) },
       ...{ guess: isGuess ? 1 : 0, from },
-      ...this.signature(report, identity.reason),
+      ...this.signature(report, record.reason),
       ...{ generation: generationFrom(group.context.random.token(), report.time), first: isFirstKnown ? EMPTY : '' },
     });
     // Its wait begins when it can be written.
-    if (!isWritten) identity.wait.limit(group.context.clock.read(), length);
-    group.announceRefusal(identity);
+    if (!isWritten) record.wait.limit(group.context.clock.read(), length);
+    group.announceRefusal(record);
     return isWritten;
   }
 
   // The clock moved forward for all clients: the keys of the server expired early.
-  async quarantineForClockJump(identity: DataRecord, report: ServerIdentity, by: number): Promise<boolean> {
+  async quarantineForClockJump(record: DataRecord, report: ServerIdentity, by: number): Promise<boolean> {
     const { marker } = report;
     if (!marker) return false;
     // Protocol 8.11
     const reason = `its clock jumped forward by ${Math.round(by)} ms`;
     // Announcements that have ended by the clock that jumped may be gone already. No ttl in use is larger than `known`.
     const ttl = Math.max(marker.storedTtl, marker.knownTtl, this.ttls.usedTtl, this.group.context.settings.ttl);
-    const from = report.time + this.group.quarantineOf(identity, ttl);
+    const from = report.time + this.group.quarantineOf(record, ttl);
     // States may have expired early, too.
     const generation = generationFrom(this.group.context.random.token(), report.time);
     const states = by < EXPIRES_EARLY ? {} : { generation, first: '' };
     const change = { ...this.signature(report, reason), vetoed: 1, from, ...states } as const;
-    const isWritten = await this.change(identity, report, change);
-    this.group.announceRefusal(identity);
+    const isWritten = await this.change(record, report, change);
+    this.group.announceRefusal(record);
     return isWritten;
   }
 
   // A young marker asks for a veto while this process holds a lock, and for an end after the longest quarantine.
-  async maintain(identity: DataRecord, report: ServerIdentity, reports: Reports, asked: Instant): Promise<boolean> {
+  async maintain(record: DataRecord, report: ServerIdentity, reports: Reports, asked: Instant): Promise<boolean> {
     const { group } = this;
     const { marker } = report;
-    const { isSuspect, otherData, unknownSince } = identity;
-    if (isSuspect || !marker || marker.nonce !== identity.nonce || (otherData ?? unknownSince) !== undefined)
+    const { isSuspect, otherData, unknownSince } = record;
+    if (isSuspect || !marker || marker.nonce !== record.nonce || (otherData ?? unknownSince) !== undefined)
       return false;
-    if (identity.hasLostData && marker.wasEmpty) return this.change(identity, report, { first: '' }); // @mutant no-objection
-    const isYoung = identity.isYoungAt(report);
+    if (record.hasLostData && marker.wasEmpty) return this.change(record, report, { first: '' }); // @mutant no-objection
+    const isYoung = record.isYoungAt(report);
     // Before all else: for a process far away, each step takes a good part of the time until an early vote.
     // Protocol 8.5
-    const owesVeto = group.isEngaged && !marker.isVetoed && (isYoung || identity.markerChangedWhileHolding); // @mutant no-veto-1
-    if (owesVeto) return this.change(identity, report, { vetoed: 1 });
+    const owesVeto = group.isEngaged && !marker.isVetoed && (isYoung || record.markerChangedWhileHolding); // @mutant no-veto-1
+    if (owesVeto) return this.change(record, report, { vetoed: 1 });
     // Protocol 8.5
-    if (isYoung && identity.mustExtendQuarantine) {
-      const took = this.ttls.beat(identity, {
-        ttl: this.ttls.usedTtl + identity.server.handover,
+    if (isYoung && record.mustExtendQuarantine) {
+      const took = this.ttls.beat(record, {
+        ttl: this.ttls.usedTtl + record.server.handover,
         lengthens: true,
         known: 0,
       });
-      identity.mustExtendQuarantine = (await group.within(group.patience, took)) !== true;
+      record.mustExtendQuarantine = (await group.within(group.patience, took)) !== true;
       return true;
     }
-    if (isYoung && !identity.votes) {
-      const since = identity.seenSince ?? asked;
+    if (isYoung && !record.votes) {
+      const since = record.seenSince ?? asked;
       // Protocol 8.2
       // By this client's own clock, every lock has ended: a `from` that a wrong clock set too late does no harm. The
       // marker stays as it is, because the wrong clock may be the client's.
       const hasWaited = asked.monotonic - since.monotonic > marker.wait; // @mutant quarantine-ended-by-the-wall-clock
-      if (hasWaited && identity.step === undefined) {
-        identity.endWait();
-        group.announce(identity);
+      if (hasWaited && record.step === undefined) {
+        record.endWait();
+        group.announce(record);
         return false;
       }
     }
-    if (!isYoung || identity.votes || !marker.isGuess) return false;
-    return (await this.lengthenGuess(identity, report, reports)) || this.improveGuess(identity, report, reports);
+    if (!isYoung || record.votes || !marker.isGuess) return false;
+    return (await this.lengthenGuess(record, report, reports)) || this.improveGuess(record, report, reports);
   }
 
   // A holder that reaches one young master only lengthens its quarantine: the others must not end theirs earlier.
-  private async lengthenGuess(identity: DataRecord, report: ServerIdentity, reports: Reports): Promise<boolean> {
+  private async lengthenGuess(record: DataRecord, report: ServerIdentity, reports: Reports): Promise<boolean> {
     const { marker } = report;
-    const others = markersOfOthers(identity, reports).filter(
-      ({ marker: { isVetoed }, isYoung }) => isYoung && isVetoed,
-    );
+    const others = markersOfOthers(record, reports).filter(({ marker: { isVetoed }, isYoung }) => isYoung && isVetoed);
     const ttl = Math.max(0, ...others.map((other) => other.marker.storedTtl));
-    const from = (marker?.writtenAt ?? 0) + this.group.quarantineOf(identity, ttl);
+    const from = (marker?.writtenAt ?? 0) + this.group.quarantineOf(record, ttl);
     if (!marker || from <= marker.from) return false;
-    return this.change(identity, report, { from, ttls: announcementOf(Math.max(ttl, marker.storedTtl), from) });
+    return this.change(record, report, { from, ttls: announcementOf(Math.max(ttl, marker.storedTtl), from) });
   }
 
   // A quarantine that began before any master could report the ttls in use ends like one that begins now.
-  private async improveGuess(identity: DataRecord, report: ServerIdentity, reports: Reports): Promise<boolean> {
+  private async improveGuess(record: DataRecord, report: ServerIdentity, reports: Reports): Promise<boolean> {
     const voting = [...reports].flatMap(([{ votes }, { marker }]) => (votes && marker ? [marker] : []));
     if (voting.length === 0) return false;
     const ttl = Math.max(this.heldTtl, report.marker?.storedTtl ?? 0, this.ttlInUse(voting));
-    const from = report.time + this.group.quarantineOf(identity, ttl);
+    const from = report.time + this.group.quarantineOf(record, ttl);
     if (from >= (report.marker?.from ?? 0)) return false;
-    return this.change(identity, report, { from, guess: 0, ttls: announcementOf(ttl, from) });
+    return this.change(record, report, { from, guess: 0, ttls: announcementOf(ttl, from) });
   }
 
-  private longestTtl(identity: DataRecord, reports: Reports, asked: Instant): LongestTtl | undefined {
+  private longestTtl(record: DataRecord, reports: Reports, asked: Instant): LongestTtl | undefined {
     const { group } = this;
-    const others = markersOfOthers(identity, reports);
+    const others = markersOfOthers(record, reports);
     // A master that is quarantined because nothing was known knows no more than this one.
     const sources = others.filter(({ marker, isYoung }) => !(isYoung && marker.isGuess)).map(({ marker }) => marker);
     if (sources.length > 0) {
       const ttl = Math.max(this.heldTtl, this.ttlInUse(sources));
-      return { ttl, isGuess: false, length: group.quarantineOf(identity, ttl) };
+      return { ttl, isGuess: false, length: group.quarantineOf(record, ttl) };
     }
     const guesses = others.map(({ marker }) => marker.knownTtl);
-    const ttl = Math.max(this.heldTtl, identity.knownTtl, group.context.settings.maxTtl, ...guesses);
-    const length = group.quarantineOf(identity, ttl);
+    const ttl = Math.max(this.heldTtl, record.knownTtl, group.context.settings.maxTtl, ...guesses);
+    const length = group.quarantineOf(record, ttl);
     // A process that uses longer ttls gets the time to lengthen the quarantine.
     const guess = { ttl, isGuess: true, length: Math.max(length, SHORTEST_GUESS) };
-    if (reports.size === group.identities.length) return guess;
+    if (reports.size === group.records.length) return guess;
     // Without a quorum there is nothing to vote on, and another master that can be read later may know of longer ttls.
     if (reports.size < group.quorum) return undefined;
     // A majority has lost its data, and the others do not answer: first wait, so that a process that knows of longer
     // ttls can write the marker.
-    const since = identity.unknownSince ?? asked;
+    const since = record.unknownSince ?? asked;
     const waited = group.now - since.monotonic;
     if (waited >= length) return { ...guess, length: SHORTEST_GUESS };
-    identity.wait.limit(since, length + SHORTEST_GUESS);
+    record.wait.limit(since, length + SHORTEST_GUESS);
     // At boot, the others may be connected a moment later.
-    if (waited > MAX_PATIENCE) group.announce(identity);
+    if (waited > MAX_PATIENCE) group.announce(record);
     return undefined;
   }
 
   private ttlInUse(others: readonly Marker[]): number {
-    const { identities, context } = this.group;
-    return ttlInUse(others, identities.length, context.settings.ttl);
+    const { records, context } = this.group;
+    return ttlInUse(others, records.length, context.settings.ttl);
   }
 
   // Of this process's own locks, in milliseconds.
@@ -181,10 +179,10 @@ interface OtherMarker {
   readonly isYoung: boolean;
 }
 
-function markersOfOthers(identity: DataRecord, reports: Reports): readonly OtherMarker[] {
+function markersOfOthers(record: DataRecord, reports: Reports): readonly OtherMarker[] {
   return [...reports].flatMap(([other, report]) => {
     const { marker } = report;
-    if (other === identity || other.unknownSince !== undefined || !marker) return [];
+    if (other === record || other.unknownSince !== undefined || !marker) return [];
     return [{ marker, isYoung: other.isYoungAt(report) }];
   });
 }
@@ -199,7 +197,7 @@ export function ttlInUse(others: readonly Marker[], masters: number, ttl: number
   return areAll ? announced : Math.max(announced, ...others.map(({ knownTtl }) => knownTtl));
 }
 
-export function ttlKnownToOthers(identity: DataRecord, reports: Reports, otherwise: number): number {
-  const known = markersOfOthers(identity, reports).map(({ marker }) => marker.knownTtl);
+export function ttlKnownToOthers(record: DataRecord, reports: Reports, otherwise: number): number {
+  const known = markersOfOthers(record, reports).map(({ marker }) => marker.knownTtl);
   return known.length > 0 ? Math.max(...known) : otherwise;
 }

@@ -31,10 +31,10 @@ export class NewMasters {
 
   // In milliseconds, if all are new; `undefined` where none votes early, and only `maxTtl` bounds the wait.
   get usualWait(): number | undefined {
-    const { identities, clusters } = this.group;
+    const { records, clusters } = this.group;
     // A holder may still have contact with the primaries before a failover only, and would veto too late.
-    const isPossible = clusters.length === 0 && identities.every(({ server }) => server.handover === 0);
-    return isPossible && identities.length >= EARLY_FROM ? EARLY_AFTER : undefined;
+    const isPossible = clusters.length === 0 && records.every(({ server }) => server.handover === 0);
+    return isPossible && records.length >= EARLY_FROM ? EARLY_AFTER : undefined;
   }
 
   // In milliseconds; `undefined` if not all are new and unvetoed: a holder would have vetoed one of them. A report
@@ -46,7 +46,7 @@ export class NewMasters {
       this.usualWait !== undefined &&
       !group.isEngaged &&
       all.every(([, { marker }]) => marker?.isVetoed === false) &&
-      all.some(([identity, report]) => identity.isYoungAt(report));
+      all.some(([record, report]) => record.isYoungAt(report));
     this.quiet = isQuiet ? this.sight(this.quiet, reports) : undefined;
     return this.leftOf(this.quiet, reports, asked);
   }
@@ -56,7 +56,7 @@ export class NewMasters {
   untilFirst(reports: Reports, asked: Instant): number | undefined {
     const all = [...reports];
     const isEmpty =
-      !this.group.identities.some(({ hasLostData }) => hasLostData) &&
+      !this.group.records.some(({ hasLostData }) => hasLostData) &&
       (this.empty !== undefined || this.group.clusters.every((cluster) => cluster.isNew())) &&
       all.every(([, { marker }]) => marker?.wasEmpty && beginningOf(marker.generation) === marker.writtenAt) &&
       all.some(([, { marker }]) => !marker?.isFirst);
@@ -70,21 +70,19 @@ export class NewMasters {
     const seen = all.map(([{ server }, { marker }]) => `${server.name} ${marker?.nonce ?? ''}`).sort();
     const markers = seen.join('\n');
     const isKnown = all.every(([{ nonce }, { marker }]) => marker?.nonce === nonce);
-    if (!isKnown || all.length < this.group.identities.length) return undefined;
+    if (!isKnown || all.length < this.group.records.length) return undefined;
     if (before?.markers === markers) return before;
     // A clock that was set back makes an old marker look young.
     const isNew = all.every(
       ([each, report]) => each.isYoungAt(report) && (report.marker?.writtenAt ?? 0) <= report.time,
     );
     if (!isNew) return undefined;
-    return { markers, since: this.group.now, times: new Map(all.map(([identity, { time }]) => [identity, time])) };
+    return { markers, since: this.group.now, times: new Map(all.map(([record, { time }]) => [record, time])) };
   }
 
   private leftOf(sighting: Sighting | undefined, reports: Reports, asked: Instant): number | undefined {
     if (!sighting) return undefined;
-    const byServers = [...reports].map(
-      ([identity, { time }]) => time - (sighting.times.get(identity) ?? time) + ROUNDED,
-    );
+    const byServers = [...reports].map(([record, { time }]) => time - (sighting.times.get(record) ?? time) + ROUNDED);
     const passed = Math.min(asked.monotonic - sighting.since, Math.min(...byServers) / (1 - SLEWED));
     return Math.min(EARLY_AFTER, Math.max(0, EARLY_AFTER - passed)); // @mutant new-without-a-wait
   }

@@ -31,19 +31,19 @@ export class GuardRounds {
   async actOn(all: Reports, asked: Instant): Promise<number | undefined> {
     const { group, writer } = this.parts;
     const reports = distinct(all);
-    const wasUnknown = new Set(group.identities.filter(({ unknownSince }) => unknownSince !== undefined));
+    const wasUnknown = new Set(group.records.filter(({ unknownSince }) => unknownSince !== undefined));
     // All are recognized in this turn: later, another connection may have shown something newer.
-    const recognized = [...all].map(([identity, report]) => this.recognize(identity, report, asked));
+    const recognized = [...all].map(([record, report]) => this.recognize(record, report, asked));
     let again = (await Promise.all(recognized)).includes(true);
     if (group.trusted < group.quorum) group.voidAttempts();
-    for (const [identity, report] of reports) {
-      if (identity.unknownSince === undefined) continue;
+    for (const [record, report] of reports) {
+      if (record.unknownSince === undefined) continue;
       // Protocol 8.3
       // The reports of the others count only if they were read after it was known that this one's data is unknown.
-      const areRecent = wasUnknown.has(identity);
-      if (!areRecent || (await writer.quarantine(identity, report, reports, asked))) again = true;
+      const areRecent = wasUnknown.has(record);
+      if (!areRecent || (await writer.quarantine(record, report, reports, asked))) again = true;
     }
-    const attended = [...all].map(([identity, report]) => writer.maintain(identity, report, reports, asked));
+    const attended = [...all].map(([record, report]) => writer.maintain(record, report, reports, asked));
     if ((await Promise.all(attended)).includes(true)) again = true;
     const delay = await this.greet(reports, asked);
     return again ? 0 : delay;
@@ -54,58 +54,58 @@ export class GuardRounds {
     const { newMasters, writer } = this.parts;
     const first = newMasters.untilFirst(reports, asked);
     const vote = newMasters.untilVote(reports, asked);
-    const changes = [...reports].map(async ([identity, report]) => {
-      const begins = vote === 0 && identity.isYoungAt(report);
+    const changes = [...reports].map(async ([record, report]) => {
+      const begins = vote === 0 && record.isYoungAt(report);
       const change = { ...(first === 0 && { first: FIRST }), ...(begins && { from: report.time }) };
-      if (first === 0 || begins) await writer.change(identity, report, change);
+      if (first === 0 || begins) await writer.change(record, report, change);
     });
     await Promise.all(changes);
     return first === undefined || vote === undefined ? (first ?? vote) : Math.min(first, vote);
   }
 
-  accept(identity: DataRecord, report: ServerIdentity, asked: Instant): void {
+  accept(record: DataRecord, report: ServerIdentity, asked: Instant): void {
     const { group } = this.parts;
     const received = group.context.clock.read();
-    if (identity.relationOf(report) !== 'known') {
-      identity.noteDoubtful(report, received);
+    if (record.relationOf(report) !== 'known') {
+      record.noteDoubtful(report, received);
       return;
     }
-    if (identity.isSuspect || identity.isBeforeDoubt(asked) || identity.owesAccusation(report)) return;
+    if (record.isSuspect || record.isBeforeDoubt(asked) || record.owesAccusation(report)) return;
     const { isEngaged } = group;
-    const isFirstSight = report.marker?.nonce !== identity.nonce;
-    const others = group.identities.filter((other) => other !== identity);
+    const isFirstSight = report.marker?.nonce !== record.nonce;
+    const others = group.records.filter((other) => other !== record);
     const isTwin = others.some(
       (other) => other.nonce === report.marker?.nonce && idOf(other.marker) === idOf(report.marker),
     );
-    if (report.marker && !isTwin) identity.noteGeneration(report.marker, others);
-    const voted = identity.votes;
+    if (report.marker && !isTwin) record.noteGeneration(report.marker, others);
+    const voted = record.votes;
     // The data was replaced while this process held a lock: a veto makes the lock known to the others.
-    if (isFirstSight) identity.markerChangedWhileHolding = isEngaged && identity.nonce !== '';
-    identity.accept(report, asked, received);
+    if (isFirstSight) record.markerChangedWhileHolding = isEngaged && record.nonce !== '';
+    record.accept(report, asked, received);
     // A lock from before may have a ttl that was never announced to this marker.
-    if (isFirstSight) identity.mustExtendQuarantine = isEngaged && !identity.votes;
+    if (isFirstSight) record.mustExtendQuarantine = isEngaged && !record.votes;
     // The accusation gives the reason.
-    if (identity.step === undefined) group.announce(identity);
-    group.announceRefusal(identity);
+    if (record.step === undefined) group.announce(record);
+    group.announceRefusal(record);
     // Its data may be that of another master by now.
-    if ((!voted || isFirstSight) && identity.votes) identity.server.onVoting();
+    if ((!voted || isFirstSight) && record.votes) record.server.onVoting();
   }
 
   // Resolves with whether the masters have to be read again.
-  private async recognize(identity: DataRecord, report: ServerIdentity, asked: Instant): Promise<boolean> {
+  private async recognize(record: DataRecord, report: ServerIdentity, asked: Instant): Promise<boolean> {
     const { group, writer, steps } = this.parts;
     // A server that is being judged is read again afterwards.
-    if (identity.isSuspect) return false;
-    const relation = identity.relationOf(report);
+    if (record.isSuspect) return false;
+    const relation = record.relationOf(report);
     if (relation === 'unknown') {
       const { context } = group;
-      identity.doubt(report, context.clock.read(), group.quarantineOf(identity, context.settings.ttl));
+      record.doubt(report, context.clock.read(), group.quarantineOf(record, context.settings.ttl));
       return false;
     }
-    if (relation === 'known') this.accept(identity, report, asked);
-    if (identity.isOf(report)) steps.sampled(identity, asked, report.time);
-    if (relation === 'renamed') return writer.change(identity, report, { run: report.run, replid: report.replid });
-    return identity.step !== undefined && writer.quarantineForClockJump(identity, report, identity.step);
+    if (relation === 'known') this.accept(record, report, asked);
+    if (record.isOf(report)) steps.sampled(record, asked, report.time);
+    if (relation === 'renamed') return writer.change(record, report, { run: report.run, replid: report.replid });
+    return record.step !== undefined && writer.quarantineForClockJump(record, report, record.step);
   }
 }
 
@@ -165,9 +165,9 @@ export class RestartGuard implements Witness {
 
   // All servers are added before the first is connected.
   add(server: GuardedServer): DataRecord {
-    const identity = new DataRecord(server, () => Math.min(this.ttls.smallestTtl, this.context.settings.maxTtl));
-    this.group.identities.push(identity);
-    return identity;
+    const record = new DataRecord(server, () => Math.min(this.ttls.smallestTtl, this.context.settings.maxTtl));
+    this.group.records.push(record);
+    return record;
   }
 
   addCluster(cluster: GuardGroup['clusters'][number]): void {
@@ -176,7 +176,7 @@ export class RestartGuard implements Witness {
 
   // Masters in memory cannot restart without their process.
   get isNeeded(): boolean {
-    return this.group.identities.length > 0;
+    return this.group.records.length > 0;
   }
 
   get pendingTimers(): number {
@@ -208,17 +208,17 @@ export class RestartGuard implements Witness {
   }
 
   // Over a new connection or after a doubt.
-  meet(identity: DataRecord, report: ServerIdentity, asked: Instant): void {
+  meet(record: DataRecord, report: ServerIdentity, asked: Instant): void {
     this.ttls.repeat();
-    this.rounds.accept(identity, report, asked);
-    if (identity.isOf(report)) {
-      const isFirst = !identity.clock.hasSamples;
-      this.steps.sampled(identity, asked, report.time);
+    this.rounds.accept(record, report, asked);
+    if (record.isOf(report)) {
+      const isFirst = !record.clock.hasSamples;
+      this.steps.sampled(record, asked, report.time);
       // Its connection is not open yet.
       if (isFirst) this.context.clock.afterInput(() => this.sampleAll());
     }
-    const { votes, hasLostData, markerChangedWhileHolding } = identity;
-    const owesVeto = markerChangedWhileHolding ? !report.marker?.isVetoed : identity.isUnvetoed && this.group.isEngaged;
+    const { votes, hasLostData, markerChangedWhileHolding } = record;
+    const owesVeto = markerChangedWhileHolding ? !report.marker?.isVetoed : record.isUnvetoed && this.group.isEngaged;
     if (!votes || owesVeto || (hasLostData && report.marker?.wasEmpty)) this.readMasters();
     else this.plan(this.interval);
   }
@@ -234,8 +234,8 @@ export class RestartGuard implements Witness {
   }
 
   // Returns whether what the server granted with this reading of its clock, in milliseconds, may count.
-  sampled(identity: DataRecord, sent: Instant, time: number): boolean {
-    return this.steps.sampled(identity, sent, time);
+  sampled(record: DataRecord, sent: Instant, time: number): boolean {
+    return this.steps.sampled(record, sent, time);
   }
 
   close(): void {
@@ -276,8 +276,8 @@ export class RestartGuard implements Witness {
     const readings = await this.readAll();
     if (this.closed) return false;
     // While one server was slow to answer, another may have reported something new over another connection.
-    const current = [...readings].filter(([identity, { revision }]) => revision === identity.revision);
-    const reports: Reports = new Map(current.map(([identity, { report }]) => [identity, report]));
+    const current = [...readings].filter(([record, { revision }]) => revision === record.revision);
+    const reports: Reports = new Map(current.map(([record, { report }]) => [record, report]));
     const delay = await this.rounds.actOn(reports, asked);
     this.isExpectant = delay !== undefined;
     if (delay !== undefined && delay > 0) this.plan(delay);
@@ -288,23 +288,23 @@ export class RestartGuard implements Witness {
     const { group } = this;
     const reports = new Map<DataRecord, Reading>();
     await Promise.all(
-      group.identities.map(async (identity) => {
+      group.records.map(async (record) => {
         // A server that hangs costs the first of several rounds its time limit, and no other: a veto takes three rounds.
-        const { reading, revision } = identity;
+        const { reading, revision } = record;
         if (reading.isUnderWay) {
           // Nothing else is sent to a quarantined master: only this shows a connection over which nothing arrives.
           reading.reconnectAfter(SILENT_AFTER, group.now);
           return;
         }
         reading.begin(group.now);
-        const reported = identity.server.report().finally(() => reading.end());
+        const reported = record.server.report().finally(() => reading.end());
         const report = await group.within(group.patience, reported);
         if (!report) return;
-        const isCurrent = revision === identity.revision;
+        const isCurrent = revision === record.revision;
         // Until the others have answered, the address may lead back: what was here is not forgotten.
-        const isUnknown = identity.relationOf(report) === 'unknown';
-        if (isCurrent && isUnknown) identity.noteDoubtful(report, this.context.clock.read());
-        reports.set(identity, { report, revision: isCurrent ? identity.revision : revision });
+        const isUnknown = record.relationOf(report) === 'unknown';
+        if (isCurrent && isUnknown) record.noteDoubtful(report, this.context.clock.read());
+        reports.set(record, { report, revision: isCurrent ? record.revision : revision });
       }),
     );
     if (reports.size > 0) this.contacted();
@@ -313,13 +313,13 @@ export class RestartGuard implements Witness {
 
   // No master has answered a holder for a second: new ones may not know of its lock, and connections may be half-open.
   private replaceAllIfSilent(): void {
-    const { now, identities, isEngaged } = this.group;
+    const { now, records, isEngaged } = this.group;
     if (this.closed || !isEngaged || now - this.contactedAt < CONTACT_INTERVAL) return;
-    for (const { heartbeat } of identities) heartbeat.reconnectAfter(CONTACT_INTERVAL, now);
+    for (const { heartbeat } of records) heartbeat.reconnectAfter(CONTACT_INTERVAL, now);
   }
 
   private get hasQuarantined(): boolean {
-    return this.group.identities.some(({ votes, server }) => !votes && server.isConnected);
+    return this.group.records.some(({ votes, server }) => !votes && server.isConnected);
   }
 
   private get interval(): number {
@@ -328,14 +328,14 @@ export class RestartGuard implements Witness {
   }
 
   private get isCalm(): boolean {
-    const { isEngaged, identities } = this.group;
-    return !isEngaged && identities.every(({ isSuspect, unknownSince }) => !isSuspect && unknownSince === undefined);
+    const { isEngaged, records } = this.group;
+    return !isEngaged && records.every(({ isSuspect, unknownSince }) => !isSuspect && unknownSince === undefined);
   }
 
   // In milliseconds.
   private get nextEnd(): number {
     const now = this.context.clock.read();
-    const remaining = this.group.identities.map((identity) => identity.quarantineAt(now)?.remaining ?? Infinity);
+    const remaining = this.group.records.map((record) => record.quarantineAt(now)?.remaining ?? Infinity);
     return Math.max(READ_INTERVAL, Math.min(...remaining));
   }
 
@@ -349,7 +349,7 @@ export class RestartGuard implements Witness {
   }
 
   private tick(): void {
-    const { now, isEngaged, identities } = this.group;
+    const { now, isEngaged, records } = this.group;
     this.timer = undefined;
     if (isEngaged || this.wasEngaged) this.idleSince = now;
     this.isBusy = now - this.idleSince < SAMPLE_INTERVAL;
@@ -357,8 +357,8 @@ export class RestartGuard implements Witness {
     if (this.hasQuarantined || this.isExpectant || (isEngaged && this.group.owesVeto)) this.readMasters();
     // Protocol 8.5
     if (isEngaged) this.keepContact(now - this.contactedAt);
-    for (const identity of identities) {
-      if (identity.votes && identity.clock.ageAt(now) >= SAMPLE_INTERVAL) void this.ttls.beat(identity);
+    for (const record of records) {
+      if (record.votes && record.clock.ageAt(now) >= SAMPLE_INTERVAL) void this.ttls.beat(record);
     }
     this.plan(this.interval);
   }
@@ -366,8 +366,8 @@ export class RestartGuard implements Witness {
   // A step is judged by older samples of the others: each master gets one more, even if another one is under way.
   private sampleAll(): void {
     if (this.closed) return;
-    for (const identity of this.group.identities) {
-      if (identity.votes && identity.server.isConnected) void this.ttls.beat(identity, { ...NOTHING });
+    for (const record of this.group.records) {
+      if (record.votes && record.server.isConnected) void this.ttls.beat(record, { ...NOTHING });
     }
   }
 
@@ -376,8 +376,8 @@ export class RestartGuard implements Witness {
     if (silence < CONTACT_INTERVAL / 2) return;
     // Answers may have arrived while this process stood still.
     if (silence >= CONTACT_INTERVAL) this.context.clock.afterInput(() => this.replaceAllIfSilent());
-    for (const identity of this.group.identities) {
-      if (identity.server.isConnected && !identity.heartbeat.isUnderWay) void this.ttls.beat(identity);
+    for (const record of this.group.records) {
+      if (record.server.isConnected && !record.heartbeat.isUnderWay) void this.ttls.beat(record);
     }
   }
 }

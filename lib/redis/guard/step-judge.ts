@@ -32,25 +32,25 @@ export class StepJudge {
     private readonly readMasters: () => void,
   ) {}
 
-  sampled(identity: DataRecord, sent: Instant, time: number): boolean {
+  sampled(record: DataRecord, sent: Instant, time: number): boolean {
     const sample = sampleOf(sent, this.group.context.clock.read(), time);
     const { allowance } = this;
     // The address may lead to another server, whose clock shows another time.
-    if (identity.otherData !== undefined || identity.step !== undefined) return false;
+    if (record.otherData !== undefined || record.step !== undefined) return false;
     // Sent before a lag was handled, it may not show that lag: the samples are shifted already.
-    if (identity.isSuspect || identity.isStale(sent)) return false;
+    if (record.isSuspect || record.isStale(sent)) return false;
     // Protocol 8.11
-    if (identity.clock.movedForward(sample) > allowance) {
-      void this.judge(identity, sample);
+    if (record.clock.movedForward(sample) > allowance) {
+      void this.judge(record, sample);
       return false;
     }
-    if (identity.clock.movedBack(sample, allowance)) {
-      identity.clock.forget();
+    if (record.clock.movedBack(sample, allowance)) {
+      record.clock.forget();
       // An older state of the machine may have been restored: the marker shows whether its data is older, too.
-      identity.mistrust('its clock was set back');
+      record.mistrust('its clock was set back');
       this.readMasters();
     }
-    identity.clock.keep(sample);
+    record.clock.keep(sample);
     return true;
   }
 
@@ -59,37 +59,37 @@ export class StepJudge {
     return driftOf(this.group.context.settings, Math.min(this.ttls.smallestTtl, SHORT_TTL));
   }
 
-  private async judge(identity: DataRecord, sample: Sample): Promise<void> {
+  private async judge(record: DataRecord, sample: Sample): Promise<void> {
     const { allowance } = this;
-    identity.suspect('its clock has moved');
+    record.suspect('its clock has moved');
     const answers = await this.sampleAll();
     // Several masters show a lag of this client at once: it was handled with the first of them, and the samples are shifted.
-    const steps = identity.clock.before(sample, allowance);
-    const isConfirmed = identity.clock.isConfirmed(sample, allowance);
-    const [judgement, before] = this.compare(identity, { sample, steps, answers });
+    const steps = record.clock.before(sample, allowance);
+    const isConfirmed = record.clock.isConfirmed(sample, allowance);
+    const [judgement, before] = this.compare(record, { sample, steps, answers });
     const isServer = judgement?.culprit === 'server';
-    const shows = isServer && isConfirmed ? await this.stillShows(identity, steps.at(-1), allowance) : false;
-    identity.isSuspect = false;
+    const shows = isServer && isConfirmed ? await this.stillShows(record, steps.at(-1), allowance) : false;
+    record.isSuspect = false;
     // With its samples kept, the next answer is judged anew: without a quorum, nothing is granted meanwhile.
     const mayGrant = answers.size + this.group.clusters.length >= this.group.quorum;
     if (shows === undefined || (judgement?.culprit === 'either' && !mayGrant)) return; // @mutant undecided-step-forgotten
     if (judgement?.culprit === 'server') {
-      identity.clock.forget();
+      record.clock.forget();
       if (shows) {
-        identity.clock.step = judgement.by;
-        identity.mistrust('its clock has moved');
+        record.clock.step = judgement.by;
+        record.mistrust('its clock has moved');
       }
-    } else if (judgement) this.handleLag(identity, judgement, before);
+    } else if (judgement) this.handleLag(record, judgement, before);
     this.readMasters();
   }
 
   // What the clocks of this client have missed counts as elapsed. So does what a server's clock may have moved instead:
   // its keys have ended early by that. `before` is a sample of the suspect from before that.
   private handleLag(suspect: DataRecord, { culprit, least, by }: Lag, before: Sample): void {
-    const { context, identities, now } = this.group;
+    const { context, records, now } = this.group;
     const elsewhere = { least: culprit === 'client' ? least : 0, most: by };
     // What the clocks miss from now on, or have missed since the answers that show this, shows in the next ones.
-    for (const each of identities) {
+    for (const each of records) {
       const own = each === suspect ? { least, most: by } : elsewhere;
       const since = each === suspect ? before.received : before.sent;
       each.noteLag(own, elsewhere, { since, now });
@@ -101,16 +101,16 @@ export class StepJudge {
   }
 
   // Absent if no earlier sample shows a step. The sample is the one with which the step begins.
-  private compare(identity: DataRecord, { sample, steps, answers }: Evidence): [Judgement | undefined, Sample] {
+  private compare(record: DataRecord, { sample, steps, answers }: Evidence): [Judgement | undefined, Sample] {
     const { allowance, group } = this;
-    const { identities } = group;
+    const { records } = group;
     // Clusters guard themselves, and no clock is compared with theirs.
-    const quorum = quorumOf(identities.length);
+    const quorum = quorumOf(records.length);
     // With two masters and this client, each of the three clocks could be the wrong one.
-    const answering = [identity, ...identities.filter((each) => each !== identity && answers.has(each))];
+    const answering = [record, ...records.filter((each) => each !== record && answers.has(each))];
     const distinct = this.group.distinctOf(answering); // @mutant twin-judges
-    const others = identities.length < EARLY_FROM ? [] : distinct.slice(1);
-    const latest = answers.get(identity);
+    const others = records.length < EARLY_FROM ? [] : distinct.slice(1);
+    const latest = answers.get(record);
     let found: [Judgement | undefined, Sample] = [undefined, sample];
     for (const before of steps) {
       // All servers are compared over the same time, or a longer one: a sample from after the step does not show it.
@@ -129,30 +129,30 @@ export class StepJudge {
 
   // A clock of this client that stumbles and catches up shows a step once. `undefined` without an answer.
   private async stillShows(
-    identity: DataRecord,
+    record: DataRecord,
     before: Sample | undefined,
     allowance: number,
   ): Promise<boolean | undefined> {
-    const after = await this.sampleNow(identity);
+    const after = await this.sampleNow(record);
     return after && before !== undefined && movement(before, after.sample).least > allowance;
   }
 
   private async sampleAll(): Promise<Answers> {
-    const { identities } = this.group;
-    const answers = await Promise.all(identities.map((each) => this.sampleNow(each)));
-    return new Map(identities.flatMap((each, i) => (answers[i] ? [[each, answers[i]]] : [])));
+    const { records } = this.group;
+    const answers = await Promise.all(records.map((each) => this.sampleNow(each)));
+    return new Map(records.flatMap((each, i) => (answers[i] ? [[each, answers[i]]] : [])));
   }
 
-  private async sampleNow(identity: DataRecord): Promise<Answer | undefined> {
+  private async sampleNow(record: DataRecord): Promise<Answer | undefined> {
     const { clock, settings } = this.group.context;
     const sent = clock.read();
     // As long as a vote may take, so that each master that votes can be compared.
     const limit = Math.max(this.group.patience, settings.masterTimeout);
-    const report = await this.group.within(limit, identity.server.report());
+    const report = await this.group.within(limit, record.server.report());
     if (!report) return undefined;
     const received = clock.read();
-    if (identity.isOf(report)) return { sample: sampleOf(sent, received, report.time), clock: identity.clock };
-    if (identity.relationOf(report) !== 'known' && identity.noteDoubtful(report, received)) this.readMasters();
+    if (record.isOf(report)) return { sample: sampleOf(sent, received, report.time), clock: record.clock };
+    if (record.relationOf(report) !== 'known' && record.noteDoubtful(report, received)) this.readMasters();
     return undefined;
   }
 }

@@ -34,7 +34,7 @@ export class GuardParts {
     this.rounds = new GuardRounds({ group, steps, writer: this.writer, newMasters: this.newMasters });
     for (const server of servers) {
       const identity = new DataRecord(new Link(server, this), () => group.context.settings.ttl);
-      group.identities.push(identity);
+      group.records.push(identity);
       this.known.set(server, identity);
     }
   }

@@ -366,7 +366,7 @@ describe('GuardRounds', () => {
     const parts = new GuardParts(clock, servers);
     const reports = parts.read();
     const attempt = parts.group.beginAttempt();
-    for (const identity of parts.group.identities) identity.check();
+    for (const identity of parts.group.records) identity.check();
     await parts.rounds.actOn(new Map([...reports].slice(0, 1)), clock.read());
     expect(parts.group.voting).toBeLessThan(2);
     expect(parts.group.confirm(attempt)).toBe(true);
