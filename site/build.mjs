@@ -3,6 +3,7 @@ import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { ensureDependencies } from '../scripts/ensure-dependencies.mjs';
 import { mustRun } from '../scripts/run.mjs';
+import { homePage, llmsText } from './home.mjs';
 import { allPages, images, root, textOf } from './pages.mjs';
 
 const here = import.meta.dirname;
@@ -14,8 +15,9 @@ await ensureGenerator();
 const { groups, contents } = await allPages();
 const pages = [...groups.flatMap((group) => group.pages), contents];
 await rm(staged, { recursive: true, force: true });
-for (const page of pages) await writePage(page);
 await stageFiles();
+await stagePage('index.md', await homePage(groups));
+for (const page of pages) await stagePage(page[0], await textOf(page, pages));
 await mustRun('npm', ['run', '--silent', 'docs']);
 await mustRun(
   process.execPath,
@@ -25,6 +27,8 @@ await mustRun(
   },
 );
 await cp(join(root, 'build/api'), join(out, 'api'), { recursive: true });
+for (const [page] of pages) await cp(join(staged, page), join(out, page));
+await writeFile(join(out, 'llms.txt'), await llmsText(groups));
 await rm(staged, { recursive: true, force: true });
 console.log(`${pages.length} pages and the reference of the API in build/site`);
 
@@ -37,10 +41,10 @@ async function ensureGenerator() {
   await mustRun('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: here });
 }
 
-async function writePage(page) {
-  const file = join(staged, page[0]);
+async function stagePage(target, text) {
+  const file = join(staged, target);
   await mkdir(dirname(file), { recursive: true });
-  await writeFile(file, await textOf(page, pages));
+  await writeFile(file, text);
 }
 
 async function stageFiles() {
@@ -49,10 +53,19 @@ async function stageFiles() {
   await mkdir(join(staged, 'public'), { recursive: true });
   for (const image of await images()) await cp(image, join(staged, 'public', basename(image)));
   await cp(join(here, 'config.mjs'), join(folder, 'config.mjs'));
-  const sidebar = groups.map(({ text, pages: items }) => ({
+  await cp(join(here, 'theme'), join(folder, 'theme'), { recursive: true });
+  const html = (target) => `/${target.replace(/md$/, 'html')}`;
+  const sidebar = groups.map(({ text, about, pages: items }) => ({
     text,
-    collapsed: text === 'Samples',
-    items: items.map(([target, , title]) => ({ text: title, link: `/${target.replace(/(?:index)?\.md$/, '')}` })),
+    collapsed: about === undefined,
+    items: items.map(([target, , title]) => ({ text: title, link: html(target) })),
   }));
-  await writeFile(join(folder, 'sidebar.json'), JSON.stringify(sidebar));
+  const doors = sidebar.filter(({ collapsed }) => !collapsed);
+  const nav = doors.map(({ text, items }) => ({
+    text,
+    link: items[0].link,
+    activeMatch: `^(?:${items.map(({ link: page }) => page.replace('.html', '')).join('|')})$`,
+  }));
+  const rings = groups.flatMap(({ pages: items }, ring) => items.map(([target]) => [html(target), ring]));
+  await writeFile(join(folder, 'site.json'), JSON.stringify({ sidebar, nav, rings: Object.fromEntries(rings) }));
 }

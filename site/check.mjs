@@ -1,5 +1,6 @@
 // npm run site:check: opens every page of the built site in a browser, at the width of a desk and of a phone. Fails on a
-// page that is wider than the screen, asks another host for something, cannot be reached in two clicks, or has an error.
+// page that is wider than the screen, asks another host for something, cannot be reached in two clicks, or has an error, on a
+// home page that is higher than a desk, a search that does not begin with the first rings, and an llms.txt with a dead link.
 import { createServer } from 'node:http';
 import { mkdir, readFile } from 'node:fs/promises';
 import { extname, join, normalize } from 'node:path';
@@ -10,10 +11,16 @@ const SITE = join(root, 'build/site');
 const PICTURES = join(root, 'build/site-pictures');
 const SIZES = { desk: { width: 1280, height: 900 }, phone: { width: 390, height: 844 } };
 /** Pages whose pictures are kept. */
-const SHOWN = ['index.html', 'locking.html', 'promises.html'];
+const SHOWN = ['index.html', 'first-lock.html', 'locking.html', 'promises.html'];
 const TYPES = {
   ...{ '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.json': 'application/json' },
-  ...{ '.svg': 'image/svg+xml', '.png': 'image/png', '.woff2': 'font/woff2' },
+  ...{
+    '.svg': 'image/svg+xml',
+    '.png': 'image/png',
+    '.woff2': 'font/woff2',
+    '.txt': 'text/plain',
+    '.md': 'text/markdown',
+  },
 };
 
 const { chromium } = await import('playwright-core');
@@ -25,10 +32,12 @@ const problems = [];
 await mkdir(PICTURES, { recursive: true });
 try {
   const { groups, contents } = await allPages();
-  const pages = [...groups.flatMap((group) => group.pages), contents].map(([target]) => target.replace(/md$/, 'html'));
+  const listed = groups.flatMap((group) => group.pages);
+  const pages = [...listed, contents].map(([target]) => target.replace(/md$/, 'html'));
   for (const [size, viewport] of Object.entries(SIZES)) await visit(pages, size, viewport);
   await checkClicks(pages);
-  await checkSearch();
+  await checkSearch(groups);
+  await checkList(listed.map(([target]) => target));
   for (const problem of problems) console.error(problem);
   console.log(`${pages.length} pages at ${Object.keys(SIZES).length} widths: ${problems.length} problems`);
 } finally {
@@ -40,10 +49,11 @@ process.exitCode = problems.length > 0 ? 1 : 0;
 async function visit(pages, size, viewport) {
   const page = await browser.newPage({ viewport, colorScheme: size === 'phone' ? 'dark' : 'light' });
   watch(page);
-  for (const path of [...pages, 'api/index.html']) {
+  for (const path of ['index.html', ...pages, 'api/index.html']) {
     await page.goto(`${origin}/${path}`, { waitUntil: 'load' });
     const overflow = await page.evaluate(() => globalThis.document.documentElement.scrollWidth - globalThis.innerWidth);
     if (overflow > 0) problems.push(`${path} is ${overflow} px wider than a ${size}`);
+    if (path === 'index.html' && size === 'desk') await checkHeight(page);
     if ((await page.locator('h1').count()) === 0) problems.push(`${path} has no heading`);
     if (SHOWN.includes(path)) await page.screenshot({ path: join(PICTURES, `${path.slice(0, -5)}-${size}.png`) });
   }
@@ -68,16 +78,52 @@ async function checkClicks(pages) {
   await page.close();
 }
 
-async function checkSearch() {
+async function checkHeight(page) {
+  const hidden = await page.evaluate(() => globalThis.document.documentElement.scrollHeight - globalThis.innerHeight);
+  if (hidden > 0) problems.push(`the home page is ${hidden} px higher than a desk`);
+}
+
+/** What begins with a page of no ring, or with another one than the ring that the words belong to, is a problem. */
+async function checkSearch(groups) {
   const page = await browser.newPage({ viewport: SIZES.desk });
   watch(page);
   await page.goto(origin, { waitUntil: 'load' });
   await page.locator('#local-search button').click();
-  await page.locator('#localsearch-input').fill('quarantine');
-  const found = page.locator('#localsearch-list a').first();
-  await found.waitFor({ timeout: 20_000 }).catch(() => problems.push('the search finds nothing about quarantine'));
+  for (const [words, ring] of Object.entries({ 'cron job': 'Use', 'shutdown hooks': 'Use', quarantine: 'Operate' })) {
+    await page.locator('#localsearch-input').fill(words);
+    const found = page.locator('#localsearch-list a');
+    await found
+      .filter({ hasText: new RegExp(words.split(' ')[0], 'i') })
+      .first()
+      .waitFor({ timeout: 20_000 })
+      .catch(() => problems.push(`the search finds nothing about ${words}`));
+    const links = await found.evaluateAll((all) => all.slice(0, 5).map(({ pathname }) => pathname.slice(1)));
+    const rings = links.map((link) =>
+      groups.find(({ pages }) => pages.some(([target]) => target === link.replace(/html$/, 'md'))),
+    );
+    if (rings[0]?.text !== ring) problems.push(`the search for ${words} begins with ${links[0]}`);
+    const outside = links.find((_, index) => rings[index]?.about === undefined);
+    if (outside !== undefined) problems.push(`the search for ${words} has ${outside} among the first`);
+  }
   await page.screenshot({ path: join(PICTURES, 'search-desk.png') });
   await page.close();
+}
+
+/** https://llmstxt.org: a title, a summary as a quotation, and lists of links below headings. */
+async function checkList(pages) {
+  const text = await (await fetch(`${origin}/llms.txt`)).text();
+  const [title, summary, ...sections] = text.trim().split(/\n{2,}/);
+  if (!/^# \S/.test(title) || !/^> \S/.test(summary))
+    problems.push('llms.txt does not begin with a title and a summary');
+  const lines = sections.flatMap((section) => section.split('\n'));
+  const links = lines.flatMap((line) => /^- \[[^\]]+\]\(([^)]+)\)(?:: .+)?$/.exec(line)?.[1] ?? []);
+  if (lines.some((line) => !/^(?:## |- )/.test(line)))
+    problems.push('llms.txt has lines that are neither heading nor link');
+  for (const link of links) {
+    const response = await fetch(`${origin}/${link}`);
+    if (!response.ok || !/^# /m.test(await response.text())) problems.push(`llms.txt: ${link} is no page`);
+  }
+  for (const page of pages) if (!links.includes(page)) problems.push(`llms.txt lacks ${page}`);
 }
 
 function watch(page) {

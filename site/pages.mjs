@@ -5,12 +5,16 @@ import { fileURLToPath } from 'node:url';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** The groups of the sidebar: title, and the pages in order, each with its source and its title. */
+/**
+ * The groups of the sidebar: title, and the pages in order, each with its source and its title. The groups with a sentence
+ * are the doors of the home page. The search prefers the earlier groups.
+ */
 export const GROUPS = [
   {
-    text: 'Start',
+    text: 'Use',
+    about: 'Lock a method, a request or a cron job, and test it without Redis.',
     pages: [
-      ['index.md', 'README.md', 'First lock'],
+      ['first-lock.md', 'README.md', 'First lock'],
       ['setup.md', 'docs/setup.md', 'Set up'],
       ['locking.md', 'docs/locking.md', 'Locking'],
       ['long-work.md', 'docs/long-work.md', 'Long work'],
@@ -19,12 +23,14 @@ export const GROUPS = [
       ['recipes.md', 'docs/recipes.md', 'Recipes'],
       ['options.md', 'docs/options.md', 'Options'],
       ['testing.md', 'docs/testing.md', 'Testing'],
+      ['errors.md', 'docs/errors.md', 'Errors and log messages'],
       ['comparison.md', 'docs/comparison.md', 'Comparison'],
       ['migration.md', 'docs/migration.md', 'Migration'],
     ],
   },
   {
-    text: 'Run',
+    text: 'Operate',
+    about: 'Choose the masters, deploy, watch, and act when one fails.',
     pages: [
       ['deployment.md', 'docs/deployment.md', 'Deployment'],
       ['three-masters.md', 'docs/three-masters.md', 'Three masters'],
@@ -34,12 +40,12 @@ export const GROUPS = [
       ['managed-services.md', 'docs/managed-services.md', 'Managed services'],
       ['operations.md', 'docs/operations.md', 'Operations'],
       ['dashboard.md', 'docs/dashboard.md', 'Dashboard'],
-      ['errors.md', 'docs/errors.md', 'Errors and log messages'],
       ['faq.md', 'docs/faq.md', 'Questions'],
     ],
   },
   {
-    text: 'Trust',
+    text: 'Prove',
+    about: 'What is promised, under which assumptions, and how that is tested.',
     pages: [
       ['how-it-works.md', 'docs/how-it-works.md', 'How it works'],
       ['protocol.md', 'docs/protocol.md', 'Protocol'],
@@ -72,7 +78,22 @@ const CONTENTS = ['contents.md', 'docs/README.md', 'Contents'];
 export async function allPages() {
   const samples = (await readdir(join(root, 'sample'))).filter((name) => /^\d\d-/.test(name)).sort();
   const ofSamples = samples.map((name) => [`samples/${name}.md`, `sample/${name}/README.md`, name]);
-  return { groups: [...GROUPS, { text: 'Samples', pages: ofSamples }], contents: CONTENTS };
+  return { groups: GROUPS.toSpliced(-1, 0, { text: 'Samples', pages: ofSamples }), contents: CONTENTS };
+}
+
+/** The first paragraph and the first code of the README: what the library is, and the lines that lock. */
+export async function introduction() {
+  const text = await readFile(join(root, 'README.md'), 'utf8');
+  const [, summary] = text.split(/\n{2,}/);
+  const [code] = /^```ts$[\s\S]*?^```$/m.exec(text);
+  return { summary: withoutLinks(summary.replaceAll('\n', ' ')), code };
+}
+
+/** What the contents say about each page that has a line of its own, by its source. */
+export async function descriptions() {
+  const text = await readFile(join(root, CONTENTS[1]), 'utf8');
+  const lines = text.replace(/\n +/g, ' ').matchAll(/^- \[[^\]]+\]\(([^)]+)\): (.+)$/gm);
+  return new Map([...lines].map(([, path, words]) => [posix.join('docs', path), withoutLinks(words)]));
 }
 
 /** The text of a page, with links to other pages in place of links to other files. */
@@ -97,6 +118,10 @@ export async function textOf([target, source], pages) {
 export async function images() {
   const files = await readdir(join(root, 'docs'));
   return files.filter((file) => /\.(?:png|svg)$/.test(file)).map((file) => join(root, 'docs', file));
+}
+
+function withoutLinks(text) {
+  return text.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1');
 }
 
 function relative(from, to) {
