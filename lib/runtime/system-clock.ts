@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks';
 import type { Clock, Instant, Timer } from '../core/clock.js';
 import { LinkedList, ListMember } from '../core/acquire/linked-list.js';
 
@@ -124,6 +125,9 @@ const NOTICEABLE = 5;
 export class SystemClock implements Clock {
   private readonly timers = new TimerQueue((keepsAlive) => this.keepAlive(keepsAlive));
   private handle: NodeJS.Timeout | undefined;
+  // A timer of Node calls back in the asynchronous context that set it: with one for all, a job would begin in that of some
+  // request, and meet the locks that the request holds as its own.
+  private readonly wake = AsyncResource.bind(() => this.fire());
   private armedFor = Infinity;
   // Fake timers of a test forget what they have not run when they end.
   private armedBy = setTimeout;
@@ -162,7 +166,7 @@ export class SystemClock implements Clock {
     this.armedFor = due;
     this.armedBy = setTimeout;
     // Node's timers stand still while the machine is suspended, so check the clocks every second.
-    this.handle = setTimeout(() => this.fire(), Math.min(Math.ceil(due - now), LONGEST_SLEEP));
+    this.handle = setTimeout(this.wake, Math.min(Math.ceil(due - now), LONGEST_SLEEP));
     if (!this.timers.keepsAlive) this.handle.unref();
   }
 

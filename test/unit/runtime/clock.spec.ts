@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { elapsedBetween, elapsedSince, type Timer } from '../../../lib/core/clock.js';
 import { SystemClock, TimerQueue } from '../../../lib/runtime/system-clock.js';
@@ -158,6 +159,15 @@ describe('The clock of this process', () => {
     );
     expect(fired).toHaveLength(7);
     for (const { delay, after } of fired) expect(after).toBeGreaterThanOrEqual(delay);
+  });
+
+  it('calls back in the asynchronous context that it was made in, whichever call set the timer of the process', async () => {
+    const storage = new AsyncLocalStorage<string>();
+    const clock = storage.run('application', () => new SystemClock());
+    const context = (delay: number): Promise<string | undefined> =>
+      new Promise((resolve) => void clock.schedule(delay, () => resolve(storage.getStore())));
+    const seen = storage.run('request', () => [context(2), context(1)]);
+    await expect(Promise.all(seen)).resolves.toEqual(['application', 'application']);
   });
 
   it('lets timers with slack fire together', async () => {
