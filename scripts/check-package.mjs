@@ -1,12 +1,14 @@
-// Checks the package as it would be published: it has every output of every source file, and nothing else.
+// Checks the package as it would be published: its types resolve everywhere, and it has every output of every source file, and
+// nothing else.
 import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { mustRun, root } from './run.mjs';
 
 /** The number of files, and bytes. */
 const BUDGET = { files: 800, packed: 600_000, unpacked: 3_000_000 };
 
-const root = fileURLToPath(new URL('..', import.meta.url));
+// It packs with npm, which `npm publish --dry-run` would keep from writing the file.
+await mustRun('npx', ['attw', '--pack', '.'], { env: { npm_config_dry_run: 'false' } });
 
 const files = readdirSync(`${root}/lib`, { recursive: true }).map((file) => file.replaceAll('\\', '/'));
 const sources = files.filter((file) => file.endsWith('.ts'));
