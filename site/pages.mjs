@@ -101,7 +101,8 @@ export async function textOf([target, source], pages) {
   const text = await readFile(join(root, source), 'utf8');
   const bySource = new Map(pages.map(([to, from]) => [from, to]));
   return outsideCode(text, (part) =>
-    part.replace(/(!?)\[([^\]]*)\]\(([^)\s]+)\)/g, (link, image, words, url) => {
+    // VitePress shows the brackets of a list of tasks.
+    part.replace(/^- \[ \] /gm, '- ').replace(/(!?)\[([^\]]*)\]\(([^)\s]+)\)/g, (link, image, words, url) => {
       if (/^[a-z]+:|^#/.test(url)) return link;
       const [path, anchor = ''] = url.split(/(?=#)/);
       const file = posix.normalize(posix.join(posix.dirname(source), path)).replace(/\/$/, '');
