@@ -1,8 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Controller, Get, Injectable, type Type, UseInterceptors } from '@nestjs/common';
 import { Cron, Interval } from '@nestjs/schedule';
+import { Redis } from 'ioredis';
 import { type Duration, LockInterceptor, LockService, RedlockModule, WithLock } from 'nestjs-redlock';
-import { of } from 'rxjs';
+import { memoryMasters } from 'nestjs-redlock/testing';
+import { defer, EMPTY, of } from 'rxjs';
 import { boot, closeAll, logs } from './support/applications.js';
 
 /** What a caller without types could write. */
@@ -13,8 +15,10 @@ const untypedInterceptor = LockInterceptor as (...args: unknown[]) => Type;
 const memory = () => RedlockModule.forRoot({ masters: 'memory' });
 const root = (options: unknown) => () => boot({ imports: [RedlockModule.forRoot(untyped(options))] });
 const rootAsync = (options: object) => () => boot({ imports: [RedlockModule.forRootAsync(untyped(options))] });
+/** Boots with an option beside masters in memory. */
+const withOption = (name: string, value: unknown) => root({ masters: 'memory', [name]: value });
+const masters = (...sources: unknown[]) => root(sources);
 
-/** Boots an application with a method `run` that has this decorator. */
 /** A job under a schedule that nothing runs, because its module is not imported. */
 const scheduled = (schedule: MethodDecorator, minHold: Duration) => (): Promise<unknown> => {
   @Injectable()
@@ -25,6 +29,8 @@ const scheduled = (schedule: MethodDecorator, minHold: Duration) => (): Promise<
   }
   return boot({ imports: [memory()], providers: [Orders] });
 };
+
+/** Boots an application with a method `run` that has this decorator. */
 const method =
   (...args: unknown[]) =>
   () => {
@@ -36,21 +42,18 @@ const method =
     return boot({ imports: [memory()], providers: [Orders] });
   };
 
-/** Calls a locked method that contains a mistake. */
+/** Calls a locked method, with an argument that is missing. */
 const call =
-  (key: unknown, run: (this: { run(): unknown }, ...args: unknown[]) => unknown, ...args: unknown[]) =>
+  (key: unknown, run: (this: { run(): unknown }) => unknown = () => Promise.reject(new Error('it ran'))) =>
   async () => {
     @Injectable()
     class Orders {
-      readonly own = this;
-
-      run(...given: unknown[]): unknown {
-        return run.apply(this, given);
+      run(_?: unknown): unknown {
+        return run.call(this);
       }
     }
     decorate(Orders.prototype, 'run', untypedWithLock(key));
-    const app = await boot({ imports: [memory()], providers: [Orders] });
-    return app.get(Orders).run(...args);
+    return (await boot({ imports: [memory()], providers: [Orders] })).get(Orders).run();
   };
 
 /** Boots an application with a handler that has this interceptor. */
@@ -69,7 +72,7 @@ const handler =
 const service = (use: (locks: LockService) => unknown) => async () =>
   use((await boot({ imports: [memory()] })).get(LockService));
 
-function decorate(target: object, name: string, decorator: MethodDecorator): void {
+function decorate(target: object, name: string, decorator: MethodDecorator = untypedWithLock('a')): void {
   const descriptor = Object.getOwnPropertyDescriptor(target, name) as PropertyDescriptor;
   const changed = decorator(target, name, descriptor);
   Object.defineProperty(target, name, changed ?? descriptor);
@@ -99,473 +102,12 @@ class Shapes {
   }
 }
 
-@Injectable()
-class Sync {
-  @Interval(60_000)
-  @UseInterceptors(LockInterceptor('sync'))
-  async run(): Promise<void> {}
-}
-
-interface Mistake {
-  readonly mistake: string;
-  readonly make: () => unknown;
-  /** The first line of what the user sees. */
-  readonly text: string;
-}
-
-const MISTAKES: readonly Mistake[] = [
-  {
-    mistake: 'no options',
-    make: root(undefined),
-    text: 'RedlockConfigError: options must be a list of masters, or an object with `masters`, got undefined',
-  },
-  {
-    mistake: 'options without masters',
-    make: root({}),
-    text: "RedlockConfigError: masters must be a list of at least one master, or 'memory', got undefined",
-  },
-  {
-    mistake: 'an empty list of masters',
-    make: root([]),
-    text: "RedlockConfigError: masters must be a list of at least one master, or 'memory', got []",
-  },
-  {
-    mistake: 'an empty environment variable',
-    make: root(''.split(',')),
-    text: 'RedlockConfigError: masters[0] must be a redis:// or rediss:// URL and not empty: an environment variable may be missing, got ""',
-  },
-  {
-    mistake: 'a missing environment variable',
-    make: root([undefined]),
-    text: 'RedlockConfigError: masters[0] must be a redis:// or rediss:// URL, the path of a unix socket, ioredis options or an ioredis client, got undefined',
-  },
-  {
-    mistake: 'one string in place of the list',
-    make: root('redis://a:6379'),
-    text: 'RedlockConfigError: options must be a list of masters, or an object with `masters`; one address goes into a list, such as [url], got "redis://a:6379"',
-  },
-  {
-    mistake: 'one string as masters',
-    make: root({ masters: 'redis://a:6379' }),
-    text: `RedlockConfigError: masters must be a list of at least one master, or 'memory'; one address goes into a list, such as [url], got "redis://a:6379"`,
-  },
-  {
-    mistake: 'a comma list as masters',
-    make: root({ masters: 'redis://:hunter2@a:6379,redis://:hunter2@b:6379' }),
-    text: `RedlockConfigError: masters must be a list of at least one master, or 'memory'; split a list of addresses at its commas, .split(','), got "redis://***"`,
-  },
-  {
-    mistake: 'a comma list in one string',
-    make: root(['redis://a:6379,redis://b:6379']),
-    text: `RedlockConfigError: masters[0] must be one address: split a list of them at its commas, .split(','), got "redis://a:6379,redis://b:6379"`,
-  },
-  {
-    mistake: 'a comma list without schemes',
-    make: root(['a:6379,b:6379']),
-    text: `RedlockConfigError: masters[0] must be one address: split a list of them at its commas, .split(','), got "a:6379,b:6379"`,
-  },
-  {
-    mistake: 'an address without a scheme',
-    make: root(['localhost:6379']),
-    text: 'RedlockConfigError: masters[0] must begin with redis:// or rediss://, as in redis://localhost:6379, or be the path of a unix socket, got "localhost:6379"',
-  },
-  {
-    mistake: 'an IP address without a scheme',
-    make: root(['127.0.0.1:6379']),
-    text: 'RedlockConfigError: masters[0] must begin with redis:// or rediss://, as in redis://localhost:6379, or be the path of a unix socket, got "127.0.0.1:6379"',
-  },
-  {
-    mistake: 'the name of a container without a scheme',
-    make: root(['redis:6379']),
-    text: 'RedlockConfigError: masters[0] must begin with redis:// or rediss://, as in redis://localhost:6379, or be the path of a unix socket, got "redis:6379"',
-  },
-  {
-    mistake: "'memory' in a list",
-    make: root(['memory']),
-    text: `RedlockConfigError: masters[0] must be an address: 'memory' stands in place of the whole list, { masters: 'memory' }, got "memory"`,
-  },
-  {
-    mistake: 'a URL of another protocol',
-    make: root(['http://a:6379']),
-    text: 'RedlockConfigError: masters[0] must begin with redis:// or rediss://, as in redis://localhost:6379, or be the path of a unix socket, got "http://a:6379"',
-  },
-  {
-    mistake: 'a port that no server has',
-    make: root(['redis://a:99999']),
-    text: 'RedlockConfigError: masters[0] must have a port from 1 to 65535, got "redis://a:99999"',
-  },
-  {
-    mistake: 'a database that no server has',
-    make: root(['redis://a:6379/-1']),
-    text: 'RedlockConfigError: masters[0] must have the number of a database as its path, as in redis://localhost:6379/0, or no path, got "redis://a:6379/-1"',
-  },
-  {
-    mistake: 'the same master twice',
-    make: root(['redis://a:6379', 'redis://b:6379', 'redis://A:6379/1']),
-    text: 'RedlockConfigError: masters[2] must be another server than masters[0]: one server has one vote, got "a:6379"',
-  },
-  {
-    mistake: 'an option that is called servers elsewhere',
-    make: root({ servers: ['redis://a:6379'] }),
-    text: 'RedlockConfigError: options may hold known options only (did you mean masters?), got "servers"',
-  },
-  {
-    mistake: 'the address as an option of the module',
-    make: root({ host: 'a', port: 6379 }),
-    text: 'RedlockConfigError: options may hold known options only (did you mean masters?), got "host"',
-  },
-  {
-    mistake: 'an option of another library',
-    make: root({ masters: 'memory', retryCount: 3 }),
-    text: `RedlockConfigError: options may hold known options only (wait: '5s' bounds the time of all attempts), got "retryCount"`,
-  },
-  {
-    mistake: 'the pause between attempts, of another library',
-    make: root({ masters: 'memory', retryDelay: 200 }),
-    text: `RedlockConfigError: options may hold known options only (wait: '5s' bounds the time of all attempts), got "retryDelay"`,
-  },
-  {
-    mistake: 'a misspelt option of the module',
-    make: root({ masters: 'memory', keyprefix: 'app:' }),
-    text: 'RedlockConfigError: options may hold known options only (did you mean keyPrefix?), got "keyprefix"',
-  },
-  {
-    mistake: 'a factory that returns a list',
-    make: rootAsync({ useFactory: () => ['redis://a:6379'] }),
-    text: 'RedlockConfigError: options must be an object with `masters`, also as the result of a factory, got an array of 1',
-  },
-  {
-    mistake: 'a factory that returns nothing',
-    make: rootAsync({ useFactory: () => undefined }),
-    text: 'RedlockConfigError: options must be an object with `masters`, also as the result of a factory, got undefined',
-  },
-  {
-    mistake: 'a factory that returns the name',
-    make: rootAsync({ useFactory: () => ({ masters: 'memory', name: 'billing' }) }),
-    text: 'RedlockConfigError: name belongs beside useFactory, not into what it gives, got "billing"',
-  },
-  {
-    mistake: 'forRootAsync with the options of forRoot',
-    make: rootAsync({ masters: 'memory' }),
-    text: 'RedlockConfigError: forRootAsync needs useFactory, useClass or useExisting: the options themselves go to forRoot, got an object (Object)',
-  },
-  {
-    mistake: 'RedlockModule without forRoot',
-    make: () => boot({ imports: [RedlockModule] }),
-    text: "Error: Nest can't resolve dependencies of the RedlockModule (?, LockExplorer). Please make sure that the argument Symbol(nestjs-redlock: import RedlockModule.forRoot(...) once, in the root module, and never RedlockModule itself) at index [0] is available in the RedlockModule module.",
-  },
-  {
-    mistake: 'no module, below @WithLock',
-    make: () => boot({ providers: [Plain] }),
-    text: `Error: Nest can't resolve dependencies of the Plain. Please make sure that the "Symbol(LockService of nestjs-redlock: import RedlockModule.forRoot(...), in a test RedlockTestingModule.forRoot() of nestjs-redlock/testing)" property is available in the current context.`,
-  },
-  {
-    mistake: 'no module, below LockInterceptor',
-    make: handler(() => LockInterceptor('cart'), []),
-    text: "Error: Nest can't resolve dependencies of the LockInterceptor (?). Please make sure that the argument Symbol(LockService of nestjs-redlock: import RedlockModule.forRoot(...), in a test RedlockTestingModule.forRoot() of nestjs-redlock/testing) at index [0] is available in the RootTestModule module.",
-  },
-  {
-    mistake: 'a named service that does not exist',
-    make: () => boot({ imports: [memory()], providers: [Billing] }),
-    text: `Error: Nest can't resolve dependencies of the Billing. Please make sure that the "Symbol(LockService "billing" of nestjs-redlock: import RedlockModule.forRoot({ name: 'billing', ... }), in a test RedlockTestingModule.forRoot({ name: 'billing' }) of nestjs-redlock/testing)" property is available in the current context.`,
-  },
-  {
-    mistake: 'two services without a name',
-    make: () => boot({ imports: [memory(), memory()] }),
-    text: 'RedlockConfigError: name must be different for each lock service of one application: give each RedlockModule.forRoot() another name, or import the result of a single one, got undefined',
-  },
-  {
-    mistake: "masters: 'memory' in production",
-    make: async () => {
-      const { NODE_ENV } = process.env;
-      process.env.NODE_ENV = 'production';
-      try {
-        await root({ masters: 'memory' })();
-      } finally {
-        process.env.NODE_ENV = NODE_ENV;
-      }
-    },
-    text: "warn masters: 'memory' with NODE_ENV=production: locks are within this process only and exclude no other one; give the addresses of Redis servers",
-  },
-  {
-    mistake: "masters: 'memory' in a test",
-    make: root({ masters: 'memory' }),
-    text: '',
-  },
-  {
-    mistake: 'enabled: false',
-    make: root({ enabled: false, masters: [] }),
-    text: 'warn locking is disabled by `enabled: false`: everything runs without locks',
-  },
-  {
-    mistake: "enabled: 'false', from the environment",
-    make: root({ masters: 'memory', enabled: 'false' }),
-    text: 'RedlockConfigError: enabled must be true or false, got "false"',
-  },
-  {
-    mistake: '@WithLock without parentheses',
-    make: () => {
-      decorate(Shapes.prototype, 'stream', untyped(WithLock));
-    },
-    text: 'RedlockConfigError: @WithLock needs parentheses and a key: @WithLock(key), got "stream"',
-  },
-  {
-    mistake: '@WithLock without a key',
-    make: method(),
-    text: 'RedlockConfigError: @WithLock on Orders.run: key must be a non-empty string or a non-empty array of them, got undefined',
-  },
-  {
-    mistake: '@WithLock on a class',
-    make: () => (untypedWithLock('a') as unknown as ClassDecorator)(Shapes),
-    text: 'RedlockConfigError: @WithLock on Shapes needs a method that returns a promise, got "a class"',
-  },
-  {
-    mistake: '@WithLock on a static method',
-    make: () => {
-      decorate(Shapes, 'fixed', untypedWithLock('a'));
-    },
-    text: 'RedlockConfigError: @WithLock on Shapes.fixed needs a method that returns a promise, got "a static method"',
-  },
-  {
-    mistake: '@WithLock on an accessor',
-    make: () => {
-      decorate(Shapes.prototype, 'value', untypedWithLock('a'));
-    },
-    text: 'RedlockConfigError: @WithLock on Shapes.value needs a method that returns a promise, got "an accessor or a property"',
-  },
-  {
-    mistake: '@WithLock on a generator',
-    make: () => {
-      decorate(Shapes.prototype, 'stream', untypedWithLock('a'));
-    },
-    text: 'RedlockConfigError: @WithLock on Shapes.stream needs a method that returns a promise, got "a generator"',
-  },
-  {
-    mistake: '@WithLock on a method that returns an Observable',
-    make: call('a', () => of(1)),
-    text: 'RedlockConfigError: @WithLock on Orders.run cannot lock what runs after the method has returned: use LockInterceptor, got an object (Observable)',
-  },
-  {
-    mistake: 'a plain object without Nest',
-    make: () => new Plain().run(),
-    text: 'RedlockConfigError: @WithLock on Plain.run has no LockService, so it does not run: let Nest create the object, import RedlockModule.forRoot(), and call the method no earlier than onApplicationBootstrap if a factory made the object. In a test, wrap an object that Nest did not create: withLocks(object) of nestjs-redlock/testing, got an object (Plain)',
-  },
-  {
-    mistake: 'a template in a string',
-    make: method('order:{id}'),
-    text: 'RedlockConfigError: @WithLock on Orders.run: key must not contain {id}, which nothing replaces: write a function, such as (id: string) => `order:${id}`, got "order:{id}"',
-  },
-  {
-    mistake: 'a template literal in quotes',
-    make: method('order:${id}'),
-    text: 'RedlockConfigError: @WithLock on Orders.run: key must not contain ${id}, which nothing replaces: write a function, such as (id: string) => `order:${id}`, got "order:${id}"',
-  },
-  {
-    mistake: 'a key of a missing argument',
-    make: call(
-      (id: unknown) => `order:${id as string}`,
-      () => undefined,
-    ),
-    text: 'RedlockConfigError: @WithLock on Orders.run: key must not contain undefined: a value that the name is made of is missing, got "order:undefined"',
-  },
-  {
-    mistake: 'a key of an object',
-    make: call(
-      (order: unknown) => `order:${order as string}`,
-      () => undefined,
-      {},
-    ),
-    text: 'RedlockConfigError: @WithLock on Orders.run: key must not contain [object Object]: name one of its properties, got "order:[object Object]"',
-  },
-  {
-    mistake: 'a key function that returns nothing',
-    make: call(
-      () => undefined,
-      () => undefined,
-    ),
-    text: 'RedlockConfigError: @WithLock on Orders.run: key must be a non-empty string or a non-empty array of them, got undefined',
-  },
-  {
-    mistake: 'a key function that is async',
-    make: call(
-      async () => Promise.resolve('order'),
-      () => undefined,
-    ),
-    text: 'RedlockConfigError: @WithLock on Orders.run: key must be a non-empty string or a non-empty array of them, got an object (Promise)',
-  },
-  {
-    mistake: 'a nested lock',
-    make: call('a', async function () {
-      await this.run();
-    }),
-    text: 'LockReentryError: this call chain already holds "a": the nested call for "a" would wait for itself. Pass `reentrant: true` to run it inside the lock that is held',
-  },
-  {
-    mistake: 'three arguments',
-    make: method('a', '10s', { wait: '2s' }),
-    text: "RedlockConfigError: @WithLock takes a key and options, and no third argument: write { ttl: '10s', wait: '2s' }, got an object (Object)",
-  },
-  {
-    mistake: 'options in place of the ttl',
-    make: method('a', { ttl: { ttl: '10s' } }),
-    text: "RedlockConfigError: @WithLock on Orders.run: ttl must be a whole number of milliseconds, or a string like '250ms', '10s', '5m' or '1h', got an object (Object)",
-  },
-  {
-    mistake: 'ttl 10, meant in seconds',
-    make: method('a', 10),
-    text: "warn @WithLock on Orders.run: ttl is 10 ms: were seconds meant? Then write '10s'",
-  },
-  {
-    mistake: 'ttl 20 of each call, meant in seconds',
-    make: service(async (locks) => {
-      await locks.withLock('a', { ttl: 20 }, () => 1);
-      await (await locks.acquire('a', 20)).release();
-    }),
-    text: "warn ttl is 20 ms: were seconds meant? Then write '20s'",
-  },
-  {
-    mistake: 'minHold that is not shorter than the period of a cron job',
-    make: scheduled(Cron('*/5 * * * * *'), '30s'),
-    text: 'warn @WithLock on Orders.run: minHold is 30000 ms, and its schedule is due every 5000 ms: the ticks in between are skipped. Give a minHold that is shorter than the period',
-  },
-  {
-    mistake: 'minHold that is not shorter than an interval',
-    make: scheduled(Interval(1_000), 1_000),
-    text: 'warn @WithLock on Orders.run: minHold is 1000 ms, and its schedule is due every 1000 ms: the ticks in between are skipped. Give a minHold that is shorter than the period',
-  },
-  {
-    mistake: 'ttl 5, meant in seconds',
-    make: method('a', 5),
-    text: 'RedlockConfigError: @WithLock on Orders.run: ttl must be from 10 to 2147483647 ms, got 5',
-  },
-  {
-    mistake: "ttl '10'",
-    make: method('a', '10'),
-    text: `RedlockConfigError: @WithLock on Orders.run: ttl must be a whole number of milliseconds, or a string like '250ms', '10s', '5m' or '1h', got "10"`,
-  },
-  {
-    mistake: "ttl '10 seconds'",
-    make: method('a', '10 seconds'),
-    text: `RedlockConfigError: @WithLock on Orders.run: ttl must be a whole number of milliseconds, or a string like '250ms', '10s', '5m' or '1h', got "10 seconds"`,
-  },
-  {
-    mistake: 'a ttl that is not a number',
-    make: method('a', NaN),
-    text: "RedlockConfigError: @WithLock on Orders.run: ttl must be a whole number of milliseconds, or a string like '250ms', '10s', '5m' or '1h', got NaN",
-  },
-  {
-    mistake: 'a negative ttl',
-    make: method('a', -1),
-    text: 'RedlockConfigError: @WithLock on Orders.run: ttl must be from 10 to 2147483647 ms, got -1',
-  },
-  {
-    mistake: 'an infinite ttl',
-    make: method('a', Infinity),
-    text: "RedlockConfigError: @WithLock on Orders.run: ttl must be a whole number of milliseconds, or a string like '250ms', '10s', '5m' or '1h', got Infinity",
-  },
-  {
-    mistake: 'a ttl beyond maxTtl',
-    make: method('a', '5m'),
-    text: 'RedlockConfigError: @WithLock on Orders.run: ttl must be at most maxTtl, which is 30000 ms: raise maxTtl for the module, got 300000',
-  },
-  {
-    mistake: 'a misspelt option',
-    make: method('a', { tll: '10s' }),
-    text: 'RedlockConfigError: @WithLock on Orders.run may hold known options only (did you mean ttl?), got "tll"',
-  },
-  {
-    mistake: 'an option of another library in a decorator',
-    make: method('a', { timeout: '1s' }),
-    text: 'RedlockConfigError: @WithLock on Orders.run may hold known options only (did you mean wait?), got "timeout"',
-  },
-  {
-    mistake: 'a signal in @WithLock',
-    make: method('a', { signal: new AbortController().signal }),
-    text: 'RedlockConfigError: @WithLock on Orders.run may hold known options only (ttl, wait, extend, maxHold, minHold, mode, permits, reentrant, onLocked, service), got "signal"',
-  },
-  {
-    mistake: 'a status for @WithLock',
-    make: method('a', { onLocked: { status: 202 } }),
-    text: "RedlockConfigError: @WithLock on Orders.run: onLocked must be 'throw', 'skip' or a function, got an object (Object)",
-  },
-  {
-    mistake: "'skip' for LockInterceptor",
-    make: handler(() => untypedInterceptor('cart', { onLocked: 'skip' })),
-    text: `RedlockConfigError: LockInterceptor on Carts.get: onLocked must be 'throw', a status to send such as { status: 202 }, or a function, got "skip"`,
-  },
-  {
-    mistake: 'a service class as the key of LockInterceptor',
-    make: handler(() => untypedInterceptor(LockService)),
-    text: 'RedlockConfigError: LockInterceptor: key must be a name, an array of names or a function, not a class, got function LockService',
-  },
-  {
-    mistake: 'LockInterceptor without parentheses',
-    make: handler(() => LockInterceptor),
-    text: 'RedlockConfigError: LockInterceptor must be called with a key: LockInterceptor(key, options), got undefined',
-  },
-  {
-    mistake: 'a template in the key of LockInterceptor',
-    make: handler(() => LockInterceptor('cart:{id}')),
-    text: 'RedlockConfigError: LockInterceptor: key must not contain {id}, which nothing replaces: write a function, such as (context: ExecutionContext) => `cart:${...}`, got "cart:{id}"',
-  },
-  {
-    mistake: 'LockInterceptor where Nest runs no interceptors',
-    make: () => boot({ imports: [memory()], providers: [Sync] }),
-    text: 'RedlockConfigError: LockInterceptor on Sync.run cannot lock a method under @Cron, @Interval or @Timeout, for which Nest runs no interceptors: it would run without the lock. Write @WithLock(key, options) on the method instead, got "Sync.run"',
-  },
-  {
-    mistake: 'swapped arguments of withLock',
-    make: service((locks) =>
-      locks.withLock(
-        untyped(() => 1),
-        untyped('a'),
-      ),
-    ),
-    text: 'RedlockConfigError: work must be the last argument: withLock(resource, options, work), got function',
-  },
-  {
-    mistake: 'options after the work',
-    make: service((locks) =>
-      locks.withLock(
-        'a',
-        untyped(() => 1),
-        untyped('10s'),
-      ),
-    ),
-    text: 'RedlockConfigError: work must be the last argument: withLock(resource, options, work), got "10s"',
-  },
-  {
-    mistake: 'withLock without work',
-    make: service((locks) => locks.withLock('a', '10s', untyped(undefined))),
-    text: 'RedlockConfigError: work must be a function: withLock(resource, options, work), got undefined',
-  },
-  {
-    mistake: 'withLock with a promise',
-    make: service((locks) => locks.withLock('a', '10s', untyped(Promise.resolve()))),
-    text: 'RedlockConfigError: work must be a function: withLock(resource, options, work), got an object (Promise)',
-  },
-  {
-    mistake: 'an option of @WithLock for withLock',
-    make: service((locks) => locks.withLock('a', untyped({ onLocked: 'skip' }), () => 1)),
-    text: 'RedlockConfigError: options may hold known options only (ttl, wait, extend, maxHold, minHold, signal, mode, permits, reentrant), got "onLocked"',
-  },
-  {
-    mistake: 'a released lock that is used',
-    make: service(async (locks) => {
-      const lock = await locks.acquire('a');
-      await lock.release();
-      lock.assertHeld();
-    }),
-    text: 'LockLostError: lost the lock on "a": it has been released',
-  },
-];
-
 beforeEach(() => {
   logs.length = 0;
 });
 afterEach(closeAll);
 
-/** What the user sees: the error, or else the warnings in the log. */
+/** What the user sees: the first line of the error, or else the warnings in the log. */
 async function textOf(make: () => unknown): Promise<string> {
   try {
     await make();
@@ -575,8 +117,367 @@ async function textOf(make: () => unknown): Promise<string> {
   }
 }
 
-describe('The text that a user sees', () => {
-  it.each(MISTAKES)('explains: $mistake', async ({ make, text }) => {
-    expect(await textOf(make)).toBe(text);
+/** Mistakes whose texts begin alike. */
+function explains(beginning: string, rows: readonly (readonly [mistake: string, make: () => unknown, text: string])[]) {
+  it.each(rows)('%s', async (_, make, text) => {
+    expect(await textOf(make)).toBe(beginning + text);
   });
+}
+
+const DURATION = "must be a whole number of milliseconds, or a string like '250ms', '10s', '5m' or '1h'";
+const SCHEME = 'must begin with redis:// or rediss://, as in redis://localhost:6379, or be the path of a unix socket';
+const LIST = "must be a list of at least one master, or 'memory'";
+const client = new Redis({ lazyConnect: true });
+
+describe('The text that a user sees explains a mistake in the options of the module:', () => {
+  explains('RedlockConfigError: options must be a list of masters, or an object with `masters`', [
+    ['no options', root(undefined), ', got undefined'],
+    ['a number', root(3), ', got 3'],
+    ['one address', root('redis://a:1'), '; one address goes into a list, such as [url], got "redis://a:1"'],
+    ['a client', root(client), '; a client goes into a list, such as [client], got an object (EventEmitter)'],
+  ]);
+  explains('RedlockConfigError: options must be an object with `masters`, also as the result of a factory, got ', [
+    ['a factory of a list', rootAsync({ useFactory: () => ['redis://a'] }), 'an array of 1'],
+    ['a factory of nothing', rootAsync({ useFactory: () => undefined }), 'undefined'],
+  ]);
+  explains('RedlockConfigError: options may hold known options only (', [
+    ['a name for masters', root({ servers: [] }), 'did you mean masters?), got "servers"'],
+    ['the address itself', root({ host: 'a', port: 6379 }), 'did you mean masters?), got "host"'],
+    [
+      'a number of attempts',
+      withOption('retryCount', 3),
+      `wait: '5s' bounds the time of all attempts), got "retryCount"`,
+    ],
+    [
+      'a pause of attempts',
+      withOption('retryDelay', 9),
+      `wait: '5s' bounds the time of all attempts), got "retryDelay"`,
+    ],
+    ['a misspelt option', withOption('keyprefix', 'app:'), 'did you mean keyPrefix?), got "keyprefix"'],
+  ]);
+  explains('RedlockConfigError: ', [
+    [
+      'forRootAsync with the options of forRoot',
+      rootAsync({ masters: 'memory' }),
+      'forRootAsync needs useFactory, useClass or useExisting: the options themselves go to forRoot, got an object (Object)',
+    ],
+    [
+      'a factory that returns the name',
+      rootAsync({ useFactory: () => ({ masters: 'memory', name: 'billing' }) }),
+      'name belongs beside useFactory, not into what it gives, got "billing"',
+    ],
+    ['a ttl', withOption('ttl', 9), 'ttl must be from 10 to 2147483647 ms, got 9'],
+    ['enabled from the environment', withOption('enabled', 'false'), 'enabled must be true or false, got "false"'],
+    ['lazyConnect', withOption('lazyConnect', 1), 'lazyConnect must be true or false, got 1'],
+    ['connectTimeout', withOption('connectTimeout', 0), 'connectTimeout must be from 1 to 2147483647 ms, got 0'],
+    ['drainTimeout', withOption('drainTimeout', -5), 'drainTimeout must be from 0 to 2147483647 ms, got -5'],
+    ['isGlobal', withOption('isGlobal', 'yes'), 'isGlobal must be true or false, got "yes"'],
+    ['an empty name', withOption('name', ''), 'name must be a non-empty string, got ""'],
+    ['a name of another type', withOption('name', 7), 'name must be a non-empty string, got 7'],
+    [
+      'half a clock',
+      withOption('clock', { read: 1 }),
+      'clock must have the methods read, schedule, afterInput, got an object (Object)',
+    ],
+    [
+      'two services without a name',
+      () => boot({ imports: [memory(), memory()] }),
+      'name must be different for each lock service of one application: give each RedlockModule.forRoot() another ' +
+        'name, or import the result of a single one, got undefined',
+    ],
+  ]);
+  explains("Error: Nest can't resolve dependencies of the ", [
+    [
+      'RedlockModule without forRoot',
+      () => boot({ imports: [RedlockModule] }),
+      'RedlockModule (?, LockExplorer). Please make sure that the argument Symbol(nestjs-redlock: import RedlockModule.forRoot(...) once, in the root module, and never RedlockModule itself) at index [0] is available in the RedlockModule module.',
+    ],
+    [
+      'no module, below @WithLock',
+      () => boot({ providers: [Plain] }),
+      `Plain. Please make sure that the "Symbol(LockService of nestjs-redlock: import RedlockModule.forRoot(...), in a test RedlockTestingModule.forRoot() of nestjs-redlock/testing)" property is available in the current context.`,
+    ],
+    [
+      'no module, below LockInterceptor',
+      handler(() => LockInterceptor('cart'), []),
+      'LockInterceptor (?). Please make sure that the argument Symbol(LockService of nestjs-redlock: import RedlockModule.forRoot(...), in a test RedlockTestingModule.forRoot() of nestjs-redlock/testing) at index [0] is available in the RootTestModule module.',
+    ],
+    [
+      'a named service that does not exist',
+      () => boot({ imports: [memory()], providers: [Billing] }),
+      `Billing. Please make sure that the "Symbol(LockService "billing" of nestjs-redlock: import RedlockModule.forRoot({ name: 'billing', ... }), in a test RedlockTestingModule.forRoot({ name: 'billing' }) of nestjs-redlock/testing)" property is available in the current context.`,
+    ],
+  ]);
+  explains('', [
+    [
+      "masters: 'memory' in production",
+      async () => {
+        const { NODE_ENV } = process.env;
+        process.env.NODE_ENV = 'production';
+        try {
+          await root({ masters: 'memory' })();
+        } finally {
+          process.env.NODE_ENV = NODE_ENV;
+        }
+      },
+      "warn masters: 'memory' with NODE_ENV=production: locks are within this process only and exclude no other one; give the addresses of Redis servers",
+    ],
+    ["masters: 'memory' in a test", root({ masters: 'memory' }), ''],
+    ['three masters', root({ masters: memoryMasters(3) }), ''],
+    [
+      'four masters',
+      root({ masters: memoryMasters(4) }),
+      'warn masters: 4 is an even number and survives no more failures than 3 would',
+    ],
+    ['a ttl in seconds', withOption('ttl', 249), "warn ttl is 249 ms: were seconds meant? Then write '249s'"],
+    ['a ttl of a quarter of a second', withOption('ttl', 250), ''],
+  ]);
+});
+
+describe('The text that a user sees explains a mistake in the masters:', () => {
+  const twin = (other: string) => `must be another server than masters[0]: one server has one vote, got "${other}"`;
+  const [master] = memoryMasters();
+
+  explains(`RedlockConfigError: masters ${LIST}`, [
+    ['none', root({}), ', got undefined'],
+    ['an empty list', root([]), ', got []'],
+    ['one address', root({ masters: 'redis://a' }), '; one address goes into a list, such as [url], got "redis://a"'],
+    [
+      'a comma list with passwords',
+      root({ masters: 'redis://:hunter2@a:6379,redis://:hunter2@b:6379' }),
+      `; split a list of addresses at its commas, .split(','), got "redis://***"`,
+    ],
+    [
+      'a client',
+      root({ masters: client }),
+      '; a client goes into a list, such as [client], got an object (EventEmitter)',
+    ],
+  ]);
+  explains('RedlockConfigError: masters[0] must ', [
+    [
+      'an empty environment variable',
+      masters(...''.split(',')),
+      'be a redis:// or rediss:// URL and not empty: an environment variable may be missing, got ""',
+    ],
+    [
+      'a missing environment variable',
+      masters(undefined),
+      'be a redis:// or rediss:// URL, the path of a unix socket, ioredis options or an ioredis client, got undefined',
+    ],
+    [
+      'a comma list',
+      masters('a:1,b:1'),
+      `be one address: split a list of them at its commas, .split(','), got "a:1,b:1"`,
+    ],
+    [
+      "'memory' in a list",
+      masters('memory'),
+      `be an address: 'memory' stands in place of the whole list, { masters: 'memory' }, got "memory"`,
+    ],
+    ['a port that no server has', masters('redis://a:99999'), 'have a port from 1 to 65535, got "redis://a:99999"'],
+    [
+      'a database that no server has',
+      masters('redis://a:6379/-1'),
+      'have the number of a database as its path, as in redis://localhost:6379/0, or no path, got "redis://a:6379/-1"',
+    ],
+  ]);
+  explains('RedlockConfigError: masters', [
+    ['an address without a scheme', masters('localhost:6379'), `[0] ${SCHEME}, got "localhost:6379"`],
+    ['the same master twice', masters('redis://a:6379', 'redis://b', 'redis://A:6379/1'), `[2] ${twin('a:6379')}`],
+    ['the same URL and options', masters('redis://LOCALHOST:1', { port: 1 }), `[1] ${twin('localhost:1')}`],
+    ['the same master in memory twice', masters(master, master), `[1] ${twin('memory-1')}`],
+  ]);
+});
+
+describe('The text that a user sees explains a mistake in a method under @WithLock:', () => {
+  const NEEDS = 'needs a method that returns a promise, got';
+  const NO_TEMPLATE = 'which nothing replaces: write a function, such as (id: string) => `order:${id}`';
+  const MIN_HOLD = 'the ticks in between are skipped. Give a minHold that is shorter than the period';
+
+  explains('RedlockConfigError: @WithLock on Shapes', [
+    ['a class', () => untyped(untypedWithLock('a'))(Shapes), ` ${NEEDS} "a class"`],
+    ['a static method', () => decorate(Shapes, 'fixed'), `.fixed ${NEEDS} "a static method"`],
+    ['an accessor', () => decorate(Shapes.prototype, 'value'), `.value ${NEEDS} "an accessor or a property"`],
+    ['a property', () => decorate(Shapes.prototype, 'none'), `.none ${NEEDS} "an accessor or a property"`],
+    ['a generator', () => decorate(Shapes.prototype, 'stream'), `.stream ${NEEDS} "a generator"`],
+  ]);
+  explains(
+    'RedlockConfigError: @WithLock on Orders.run cannot lock what runs after the method has returned: use LockInterceptor, got an object (',
+    [
+      ['an Observable', call('a', () => of(1)), 'Observable)'],
+      ['a promise of an Observable', call('a', async () => Promise.resolve(EMPTY)), 'Observable)'],
+      ['what an async generator gives', call('a', () => (async function* () {})()), 'no class)'],
+      [
+        'an async iterator of an older compiler',
+        call('a', () => ({ [Symbol.asyncIterator]: () => undefined, next: async () => Promise.resolve() })),
+        'Object)',
+      ],
+    ],
+  );
+  explains('RedlockConfigError: @WithLock on Orders.run', [
+    [
+      'a status',
+      method('a', { onLocked: { status: 202 } }),
+      ": onLocked must be 'throw', 'skip' or a function, got an object (Object)",
+    ],
+    [
+      'a signal',
+      method('a', { signal: new AbortController().signal }),
+      ' may hold known options only (ttl, wait, extend, maxHold, minHold, mode, permits, reentrant, onLocked, service), got "signal"',
+    ],
+    [
+      'an option of another library',
+      method('a', { timeout: '1s' }),
+      ' may hold known options only (did you mean wait?), got "timeout"',
+    ],
+    ['ttl 5, meant in seconds', method('a', 5), ': ttl must be from 10 to 2147483647 ms, got 5'],
+    ["ttl '10 seconds'", method('a', '10 seconds'), `: ttl ${DURATION}, got "10 seconds"`],
+    ['options in place of the ttl', method('a', { ttl: { ttl: '10s' } }), `: ttl ${DURATION}, got an object (Object)`],
+  ]);
+  explains('RedlockConfigError: @WithLock on Orders.run: key must ', [
+    ['no key', method(), 'be a non-empty string or a non-empty array of them, got undefined'],
+    ['a template', method('order:{id}'), `not contain {id}, ${NO_TEMPLATE}, got "order:{id}"`],
+    ['a template literal in quotes', method('order:${id}'), `not contain \${id}, ${NO_TEMPLATE}, got "order:\${id}"`],
+    [
+      'a key of a missing argument',
+      call((id: unknown) => `order:${id as string}`),
+      'not contain undefined: a value that the name is made of is missing, got "order:undefined"',
+    ],
+    [
+      'a key of an object',
+      call((order: unknown = {}) => `order:${order as string}`),
+      'not contain [object Object]: name one of its properties, got "order:[object Object]"',
+    ],
+    [
+      'a key function of nothing',
+      call(() => undefined),
+      'be a non-empty string or a non-empty array of them, got undefined',
+    ],
+    [
+      'a key function that is async',
+      call(async () => Promise.resolve('order')),
+      'be a non-empty string or a non-empty array of them, got an object (Promise)',
+    ],
+  ]);
+  explains('', [
+    [
+      'no parentheses',
+      () => decorate(Shapes.prototype, 'stream', untyped(WithLock)),
+      'RedlockConfigError: @WithLock needs parentheses and a key: @WithLock(key), got "stream"',
+    ],
+    [
+      'three arguments',
+      method('a', '10s', { wait: '2s' }),
+      "RedlockConfigError: @WithLock takes a key and options, and no third argument: write { ttl: '10s', wait: '2s' }, got an object (Object)",
+    ],
+    [
+      'an object without Nest',
+      () => new Plain().run(),
+      'RedlockConfigError: @WithLock on Plain.run has no LockService, so it does not run: let Nest create the object, import RedlockModule.forRoot(), and call the method no earlier than onApplicationBootstrap if a factory made the object. In a test, wrap an object that Nest did not create: withLocks(object) of nestjs-redlock/testing, got an object (Plain)',
+    ],
+    [
+      'a nested lock',
+      call('a', async function () {
+        await this.run();
+      }),
+      'LockReentryError: this call chain already holds "a": the nested call for "a" would wait for itself. Pass `reentrant: true` to run it inside the lock that is held',
+    ],
+    [
+      'ttl 10, meant in seconds',
+      method('a', 10),
+      "warn @WithLock on Orders.run: ttl is 10 ms: were seconds meant? Then write '10s'",
+    ],
+    ['a ttl of a quarter of a second', method('a', 250), ''],
+    [
+      'minHold that is not shorter than the period of a cron job',
+      scheduled(Cron('*/5 * * * * *'), '30s'),
+      `warn @WithLock on Orders.run: minHold is 30000 ms, and its schedule is due every 5000 ms: ${MIN_HOLD}`,
+    ],
+    [
+      'minHold that is not shorter than an interval',
+      scheduled(Interval(1_000), 1_000),
+      `warn @WithLock on Orders.run: minHold is 1000 ms, and its schedule is due every 1000 ms: ${MIN_HOLD}`,
+    ],
+  ]);
+});
+
+it('The Observable that a method under @WithLock returns is not subscribed to', async () => {
+  const subscribed = jest.fn(() => of(1));
+  expect(await textOf(call('a', () => defer(subscribed)))).toContain('use LockInterceptor');
+  expect(subscribed).not.toHaveBeenCalled();
+});
+
+describe('The text that a user sees explains a mistake with LockInterceptor:', () => {
+  const withOnLocked = (onLocked: unknown) => handler(() => untypedInterceptor('cart', { onLocked }));
+
+  explains(
+    "RedlockConfigError: LockInterceptor on Carts.get: onLocked must be 'throw', a status to send such as { status: 202 }, or a function, got ",
+    [
+      ["'skip'", withOnLocked('skip'), '"skip"'],
+      ['a status that no response has', withOnLocked({ status: 99 }), 'an object (Object)'],
+      ['a status as a string', withOnLocked({ status: '202' }), 'an object (Object)'],
+      ['null', withOnLocked(null), 'null'],
+    ],
+  );
+  explains('RedlockConfigError: LockInterceptor', [
+    [
+      'a service class as the key',
+      handler(() => untypedInterceptor(LockService)),
+      ': key must be a name, an array of names or a function, not a class, got function LockService',
+    ],
+    [
+      'no parentheses',
+      handler(() => LockInterceptor),
+      ' must be called with a key: LockInterceptor(key, options), got undefined',
+    ],
+    [
+      'a template in the key',
+      handler(() => LockInterceptor('cart:{id}')),
+      ': key must not contain {id}, which nothing replaces: write a function, such as (context: ExecutionContext) => `cart:${...}`, got "cart:{id}"',
+    ],
+  ]);
+  explains('', [
+    [
+      'ttl 30, meant in seconds',
+      handler(() => LockInterceptor('cart', 30)),
+      "warn LockInterceptor on Carts.get: ttl is 30 ms: were seconds meant? Then write '30s'",
+    ],
+  ]);
+});
+
+describe('The text that a user sees explains a mistake in a call of the service:', () => {
+  const work = async () => Promise.resolve();
+
+  explains('RedlockConfigError: work must be the last argument: withLock(resource, options, work), got ', [
+    ['swapped arguments', service((locks) => locks.withLock(untyped(work), untyped('a'))), 'function work'],
+    ['options after the work', service((locks) => locks.withLock('a', untyped(work), untyped('10s'))), '"10s"'],
+  ]);
+  explains('RedlockConfigError: work must be a function: withLock(resource, options, work), got ', [
+    ['no work', service((locks) => locks.withLock('a', '10s', untyped(undefined))), 'undefined'],
+    ['a promise', service((locks) => locks.withLock('a', '10s', untyped(work()))), 'an object (Promise)'],
+  ]);
+  explains('', [
+    [
+      'an option of @WithLock',
+      service((locks) => locks.withLock('a', untyped({ onLocked: 'skip' }), work)),
+      'RedlockConfigError: options may hold known options only (ttl, wait, extend, maxHold, minHold, signal, mode, permits, reentrant), got "onLocked"',
+    ],
+    [
+      'a released lock that is used',
+      service(async (locks) => {
+        const lock = await locks.acquire('a');
+        await lock.release();
+        lock.assertHeld();
+      }),
+      'LockLostError: lost the lock on "a": it has been released',
+    ],
+    [
+      'ttl 20 of each call, meant in seconds',
+      service(async (locks) => {
+        await locks.withLock('a', { ttl: 20 }, () => 1);
+        await (await locks.acquire('a', 20)).release();
+      }),
+      "warn ttl is 20 ms: were seconds meant? Then write '20s'",
+    ],
+  ]);
 });

@@ -9,7 +9,6 @@ import {
   WithLock,
 } from 'nestjs-redlock';
 import { ManualClock } from 'nestjs-redlock/testing';
-import { defer, EMPTY, of } from 'rxjs';
 import { boot, closeAll, logs } from './support/applications.js';
 import { deferred, settle } from './support/deferred.js';
 import { Locks } from './support/locks.js';
@@ -38,153 +37,29 @@ describe('What the library refuses', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  describe('@WithLock refuses at class definition', () => {
-    const decorate = (target: object, name: string): void => {
-      const descriptor = Object.getOwnPropertyDescriptor(target, name)!;
-      anything((WithLock('a') as MethodDecorator)(target, name, descriptor));
-    };
-    class Misuse {
-      set written(_: unknown) {}
-      *sync(): Generator<number> {
-        yield 1;
+  const failure = new TypeError('no such property');
+  const fail = (): never => {
+    throw failure;
+  };
+
+  it.each<[string, () => string, () => Promise<string>]>([
+    ['its key function throws', fail, async () => 'ran'],
+    ['it throws at once itself', () => 'a', fail],
+  ])('A method fails with a rejection if %s', async (_, key, work) => {
+    @Injectable()
+    class Throws {
+      @WithLock(key)
+      run(): Promise<string> {
+        return work();
       }
     }
-
-    it.each([
-      ['a setter', Misuse.prototype, 'written', 'got "an accessor or a property"'],
-      ['a generator', Misuse.prototype, 'sync', 'got "a generator"'],
-    ])('%s', (_, target, name, message) => {
-      expect(() => decorate(target, name)).toThrow(RedlockConfigError);
-      expect(() => decorate(target, name)).toThrow(`@WithLock on Misuse.${name} needs a method`);
-      expect(() => decorate(target, name)).toThrow(message);
-    });
-
-    it('a property', () => {
-      expect(() => {
-        class Wrong {
-          @(WithLock('a') as PropertyDecorator) run = async () => Promise.resolve();
-        }
-        return Wrong;
-      }).toThrow('@WithLock on Wrong.run needs a method that returns a promise');
-    });
-
-    it.each([
-      ['an empty key', ''],
-      ['an empty list', []],
-      ['a list with an empty name', ['a', '']],
-      ['a number', 7],
-    ])('%s', (_, key) => {
-      const decorate = WithLock(anything(key)) as MethodDecorator;
-      expect(() => anything(decorate(Misuse.prototype, 'x', { value: async () => Promise.resolve() }))).toThrow(
-        '@WithLock on Misuse.x: key must be a non-empty string or a non-empty array of them',
-      );
-    });
-  });
-
-  describe('@WithLock refuses at run time', () => {
-    it.each([
-      ['a promise of an Observable', async () => Promise.resolve(EMPTY)],
-      ['what an async generator gives', () => (async function* () {})()],
-      [
-        'an async iterator of an older compiler',
-        () => ({ [Symbol.asyncIterator]: () => undefined, next: async () => Promise.resolve() }),
-      ],
-    ])('%s, and names LockInterceptor', async (_, give) => {
-      @Injectable()
-      class Streams {
-        @WithLock('stream')
-        run(): Promise<unknown> {
-          return anything(give());
-        }
-      }
-      const app = await boot({ imports: [locks.module()], providers: [Streams] });
-      await expect(app.get(Streams).run()).rejects.toThrow(RedlockConfigError);
-      await expect(app.get(Streams).run()).rejects.toThrow('use LockInterceptor');
-    });
-
-    it('an Observable without subscribing to it', async () => {
-      let subscribed = false;
-      @Injectable()
-      class Streams {
-        @WithLock('stream')
-        run(): Promise<unknown> {
-          return anything(
-            defer(() => {
-              subscribed = true;
-              return of(1);
-            }),
-          );
-        }
-      }
-      const app = await boot({ imports: [locks.module()], providers: [Streams] });
-      await expect(app.get(Streams).run()).rejects.toThrow('use LockInterceptor');
-      expect(subscribed).toBe(false);
-    });
-
-    it.each([
-      ['an empty string', '', '""'],
-      ['an empty list', [], '[]'],
-      ['null', null, 'null'],
-      ['a number', 42, '42'],
-      ['a list with something else in it', ['a', 7], '7'],
-    ])('a key function that returns %s, and does not run the method', async (_, key, shown) => {
-      let ran = false;
-      @Injectable()
-      class Keys {
-        @WithLock((): string => anything(key))
-        async run(): Promise<void> {
-          ran = true;
-        }
-      }
-      const app = await boot({ imports: [locks.module()], providers: [Keys] });
-      await expect(app.get(Keys).run()).rejects.toMatchObject({
-        name: 'RedlockConfigError',
-        message: `@WithLock on Keys.run: key must be a non-empty string or a non-empty array of them, got ${shown}`,
-      });
-      expect(ran).toBe(false);
-    });
-
-    it('a call whose key function throws, with the error of that function as a rejection', async () => {
-      const failure = new TypeError('no such property');
-      let ran = false;
-      @Injectable()
-      class Keys {
-        @WithLock((): string => {
-          throw failure;
-        })
-        async run(): Promise<void> {
-          ran = true;
-        }
-      }
-      const app = await boot({ imports: [locks.module()], providers: [Keys] });
-      const call = app.get(Keys).run();
-      await expect(call).rejects.toBe(failure);
-      expect(ran).toBe(false);
-    });
-
-    it('a call whose method throws synchronously, with the error of that method as a rejection', async () => {
-      const failure = new Error('at once');
-      @Injectable()
-      class Throws {
-        @WithLock('a')
-        run(): Promise<void> {
-          throw failure;
-        }
-      }
-      const app = await boot({ imports: [locks.module()], providers: [Throws] });
-      await expect(app.get(Throws).run()).rejects.toBe(failure);
-    });
+    const app = await boot({ imports: [locks.module()], providers: [Throws] });
+    const call = app.get(Throws).run();
+    await expect(call).rejects.toBe(failure);
   });
 
   describe('LockService refuses', () => {
-    it.each([
-      ['an empty string', ''],
-      ['an empty list', []],
-      ['nothing', undefined],
-      ['a number', 7],
-      ['a list with an empty string', ['a', '']],
-      ['a list in a list', [['a']]],
-    ])('%s as a resource', async (_, resource) => {
+    it.each([[''], [7]])('%p as a resource', async (resource) => {
       const refusal = { name: 'RedlockConfigError', option: 'resource' };
       await expect(service.acquire(anything(resource))).rejects.toMatchObject(refusal);
       await expect(service.tryAcquire(anything(resource))).rejects.toMatchObject(refusal);
@@ -192,24 +67,7 @@ describe('What the library refuses', () => {
       await expect(service.inspect(anything(resource))).rejects.toMatchObject(refusal);
     });
 
-    it.each([
-      [0],
-      [-1],
-      [9],
-      [NaN],
-      [Infinity],
-      [1.5],
-      [2 ** 31],
-      [30_001],
-      ['10'],
-      ['10 s'],
-      ['10S'],
-      ['-10s'],
-      [''],
-      [true],
-      [null],
-      [Symbol('10s')],
-    ])('%p as a ttl', async (ttl) => {
+    it.each([['10 s'], [30_001], [null]])('%p as a ttl', async (ttl) => {
       const refusal = { name: 'RedlockConfigError', option: 'ttl' };
       let ran = false;
       await expect(service.acquire('a', anything(ttl))).rejects.toMatchObject(refusal);
@@ -220,12 +78,8 @@ describe('What the library refuses', () => {
     });
 
     it('unknown and invalid options of a call', async () => {
-      await expect(service.acquire('a', anything({ wiat: 0 }))).rejects.toThrow('did you mean wait?');
       await expect(service.acquire('a', anything({ reentrant: true }))).rejects.toThrow('known options only');
-      await expect(service.acquire('a', anything({ signal: 'x' }))).rejects.toMatchObject({
-        option: 'signal',
-      });
-      await expect(service.withLock('a', anything({ onLocked: 'skip' }), () => 1)).rejects.toThrow('known options');
+      await expect(service.acquire('a', anything({ signal: 'x' }))).rejects.toMatchObject({ option: 'signal' });
       await expect(service.withLock('a', { ttl: 100, minHold: '31s' }, () => 1)).rejects.toMatchObject({
         option: 'minHold',
       });
@@ -234,35 +88,26 @@ describe('What the library refuses', () => {
     it('more than one resource to inspect', async () => {
       await expect(service.inspect(anything(['a', 'b']))).rejects.toMatchObject({ option: 'resource' });
     });
+
+    it('an invalid ttl for an extension, and keeps the lock', async () => {
+      await using lock = await service.acquire('a', '10s');
+      await expect(lock.extend(anything('1 s'))).rejects.toThrow(RedlockConfigError);
+      await expect(lock.extend('5m')).rejects.toThrow('at most maxTtl');
+      expect(lock.isHeld).toBe(true);
+    });
   });
 
-  describe('Cancelling', () => {
-    it('before waiting fails with the reason, and sends no request', async () => {
-      const reason = new Error('changed my mind');
-      const signal = AbortSignal.abort(reason);
-      await expect(service.acquire('a', { ttl: 100, signal })).rejects.toBe(reason);
-      await expect(service.withLock('a', { ttl: 100, signal }, () => 1)).rejects.toBe(reason);
-      expect(locks.held).toBe(false);
-    });
-
-    it('while waiting fails with the reason at once', async () => {
-      const reason = new Error('changed my mind');
-      const controller = new AbortController();
-      const holder = await service.acquire('a', '10s');
-      const waiting = service.acquire('a', { ttl: '10s', signal: controller.signal });
-      await settle();
-      controller.abort(reason);
-      await expect(waiting).rejects.toBe(reason);
-      await holder.release();
-    });
-
-    it('after the acquisition changes nothing', async () => {
-      const controller = new AbortController();
-      const lock = await service.acquire('a', { ttl: '10s', signal: controller.signal });
-      controller.abort();
-      expect(lock.isHeld).toBe(true);
-      await lock.release();
-    });
+  it('A signal that aborts before or during the wait ends it with its reason', async () => {
+    const reason = new Error('changed my mind');
+    const controller = new AbortController();
+    await using _ = await service.acquire('a', '10s');
+    const options = { ttl: '10s', signal: controller.signal } as const;
+    const waiting = [service.acquire('a', options), service.withLock('a', options, () => 'ran')];
+    await settle();
+    controller.abort(reason);
+    for (const call of waiting) await expect(call).rejects.toBe(reason);
+    await expect(service.acquire('b', options)).rejects.toBe(reason);
+    await expect(service.withLock('b', options, () => 'ran')).rejects.toBe(reason);
   });
 
   describe('A lock that was released', () => {
@@ -270,21 +115,9 @@ describe('What the library refuses', () => {
       const lock = await service.acquire('a', '10s');
       await Promise.all([lock.release(), lock.release()]);
       await lock.release();
-      expect(lock.isHeld).toBe(false);
-      expect(lock.remaining()).toBe(0);
-      expect(lock.signal.aborted).toBe(false);
+      expect([lock.isHeld, lock.remaining(), lock.signal.aborted]).toEqual([false, 0, false]);
       expect(() => lock.assertHeld()).toThrow(LockLostError);
       await expect(lock.extend()).rejects.toMatchObject({ name: 'LockLostError', cause: 'released' });
-    });
-
-    it('does not touch the lock of its successor', async () => {
-      const first = await service.acquire('a', '10s');
-      await first.release();
-      await using second = await service.acquire('a', '10s');
-      await first.release();
-      await settle();
-      expect(second.isHeld).toBe(true);
-      await expect(service.tryAcquire('a')).resolves.toBeNull();
     });
 
     it('may be released by its own work, which then continues without it', async () => {
@@ -299,24 +132,15 @@ describe('What the library refuses', () => {
       work.resolve();
       await expect(call).resolves.toBe('done');
     });
-
-    it('refuses an invalid ttl for an extension, and is still held', async () => {
-      await using lock = await service.acquire('a', '10s');
-      await expect(lock.extend(anything('1 s'))).rejects.toThrow(RedlockConfigError);
-      await expect(lock.extend('5m')).rejects.toThrow('at most maxTtl');
-      expect(lock.isHeld).toBe(true);
-    });
   });
 
-  describe('tryAcquire', () => {
-    it('returns null only when another holder has the lock', async () => {
-      await using _ = await service.acquire('a', '10s');
-      await expect(service.tryAcquire('a')).resolves.toBeNull();
-      await expect(service.acquire('a', { ttl: 100, wait: 0 })).rejects.toThrow(LockNotAcquiredError);
-      for (const master of locks.masters) master.takeDown();
-      await expect(service.tryAcquire('a')).rejects.toMatchObject({ code: 'QUORUM_UNAVAILABLE' });
-      for (const master of locks.masters) master.bringUp();
-    });
+  it('tryAcquire returns null only when another holder has the lock', async () => {
+    await using _ = await service.acquire('a', '10s');
+    await expect(service.tryAcquire('a')).resolves.toBeNull();
+    await expect(service.acquire('a', { ttl: 100, wait: 0 })).rejects.toThrow(LockNotAcquiredError);
+    for (const master of locks.masters) master.takeDown();
+    await expect(service.tryAcquire('a')).rejects.toMatchObject({ code: 'QUORUM_UNAVAILABLE' });
+    for (const master of locks.masters) master.bringUp();
   });
 });
 
