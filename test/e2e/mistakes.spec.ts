@@ -295,7 +295,7 @@ describe('The text that a user sees explains a mistake in a method under @WithLo
   const MIN_HOLD = 'the ticks in between are skipped. Give a minHold that is shorter than the period';
 
   explains('RedlockConfigError: @WithLock on Shapes', [
-    ['a class', () => untyped(untypedWithLock('a'))(Shapes), ` ${NEEDS} "a class"`],
+    ['a class', () => (untypedWithLock('a') as unknown as ClassDecorator)(Shapes), ` ${NEEDS} "a class"`],
     ['a static method', () => decorate(Shapes, 'fixed'), `.fixed ${NEEDS} "a static method"`],
     ['an accessor', () => decorate(Shapes.prototype, 'value'), `.value ${NEEDS} "an accessor or a property"`],
     ['a property', () => decorate(Shapes.prototype, 'none'), `.none ${NEEDS} "an accessor or a property"`],
