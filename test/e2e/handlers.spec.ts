@@ -12,7 +12,6 @@ import {
   Param,
   Post,
   SetMetadata,
-  type Type,
   UseGuards,
   UseInterceptors,
 } from '@nestjs/common';
@@ -132,88 +131,57 @@ describe('Handlers that Nest does not intercept', () => {
   });
 
   describe('LockInterceptor stays allowed', () => {
-    const hosts: [string, () => { controllers?: Type[]; providers?: Type[] }][] = [
-      [
-        'on a controller with a scheduled method',
-        () => {
-          @Controller()
-          @UseInterceptors(Locked)
-          class Carts {
-            @Get()
-            list(): void {}
+    it('where something else in the class may be a handler, and beside a scheduled method without it', async () => {
+      @Controller()
+      @UseInterceptors(Locked)
+      class Carts {
+        @Get()
+        list(): void {}
 
-            @Cron('0 0 1 1 *')
-            async cleanUp(): Promise<void> {}
-          }
-          return { controllers: [Carts] };
-        },
-      ],
-      [
-        'on a controller of messages with an event listener',
-        () => {
-          @Controller()
-          @UseInterceptors(Locked)
-          class Carts {
-            @EventPattern('cart')
-            onMessage(_: unknown): void {}
+        @Cron('0 0 1 1 *')
+        async cleanUp(): Promise<void> {}
+      }
+      @Controller()
+      @UseInterceptors(Locked)
+      class Messages {
+        @EventPattern('cart')
+        onMessage(_: unknown): void {}
 
-            @OnEvent('cart')
-            onEvent(): void {}
-          }
-          return { controllers: [Carts] };
-        },
-      ],
-      [
-        'on a gateway with an event listener',
-        () => {
-          @WebSocketGateway()
-          @UseInterceptors(Locked)
-          class Rooms {
-            @SubscribeMessage('join')
-            join(): void {}
+        @OnEvent('cart')
+        onEvent(): void {}
+      }
+      @WebSocketGateway()
+      @UseInterceptors(Locked)
+      class Rooms {
+        @SubscribeMessage('join')
+        join(): void {}
 
-            @OnEvent('room.closed')
-            notify(): void {}
-          }
-          return { providers: [Rooms] };
-        },
-      ],
-      [
-        'on a provider whose other methods some package may wrap with interceptors',
-        () => {
-          @Injectable()
-          @UseInterceptors(Locked)
-          class Consumer {
-            @SetMetadata('RABBIT_HANDLER', { queue: 'orders' })
-            onMessage(): void {}
+        @OnEvent('room.closed')
+        notify(): void {}
+      }
+      // Some package may wrap this method with interceptors.
+      @Injectable()
+      @UseInterceptors(Locked)
+      class Consumer {
+        @SetMetadata('RABBIT_HANDLER', { queue: 'orders' })
+        onMessage(): void {}
 
-            @Cron('0 0 1 1 *')
-            async cleanUp(): Promise<void> {}
-          }
-          return { providers: [Consumer] };
-        },
-      ],
-      [
-        'beside a scheduled method that has another interceptor, or @WithLock',
-        () => {
-          @Controller()
-          class Carts {
-            @Get()
-            @UseInterceptors(Locked)
-            list(): void {}
+        @Cron('0 0 1 1 *')
+        async cleanUp(): Promise<void> {}
+      }
+      @Controller('other')
+      class Others {
+        @Get()
+        @UseInterceptors(Locked)
+        list(): void {}
 
-            @Cron('0 0 1 1 *')
-            @UseInterceptors({ intercept: (_, next) => next.handle() })
-            @WithLock('cart')
-            async cleanUp(): Promise<void> {}
-          }
-          return { controllers: [Carts] };
-        },
-      ],
-    ];
-
-    it.each(hosts)('%s', async (_, host) => {
-      const app = await boot({ imports: [new Locks().module()], ...host() });
+        @Cron('0 0 1 1 *')
+        @UseInterceptors({ intercept: (_, next) => next.handle() })
+        @WithLock('cart')
+        async cleanUp(): Promise<void> {}
+      }
+      const controllers = [Carts, Messages, Others];
+      const app = await boot({ imports: [new Locks().module()], controllers, providers: [Rooms, Consumer] });
       expect(app.get(LockService).status().canVote).toBe(true);
     });
 
@@ -258,8 +226,9 @@ describe('The decorated method', () => {
 
   @Controller()
   class Orders {
+    @SetMetadata('role', 'admin')
     @WithLock((id: string) => `order:${id}`)
-    @UseGuards(SignedIn)
+    @UseGuards(SignedIn, HasRole)
     @HttpCode(202)
     @Header('x-kept', 'yes')
     @Get('above/:id')
@@ -270,25 +239,10 @@ describe('The decorated method', () => {
     @Get('below/:id')
     @Header('x-kept', 'yes')
     @HttpCode(202)
-    @UseGuards(SignedIn)
+    @UseGuards(SignedIn, HasRole)
     @WithLock((id: string) => `order:${id}`)
+    @SetMetadata('role', 'admin')
     async below(@Param('id') id: string): Promise<unknown> {
-      return { id, locked: locks.held };
-    }
-
-    @SetMetadata('role', 'admin')
-    @WithLock((id: string) => `order:${id}`)
-    @Get('role-above/:id')
-    @UseGuards(HasRole)
-    async roleAbove(@Param('id') id: string): Promise<unknown> {
-      return { id, locked: locks.held };
-    }
-
-    @UseGuards(HasRole)
-    @Get('role-below/:id')
-    @WithLock((id: string) => `order:${id}`)
-    @SetMetadata('role', 'admin')
-    async roleBelow(@Param('id') id: string): Promise<unknown> {
       return { id, locked: locks.held };
     }
 
@@ -308,28 +262,20 @@ describe('The decorated method', () => {
   describe.each(ADAPTERS)('on $platform', ({ adapter }) => {
     const start = () => listen({ imports: [locks.module()], controllers: [Orders] }, adapter());
 
-    it.each(['above', 'below'])('refuses an anonymous request with @WithLock %s the guard', async (order) => {
-      const { url } = await start();
-      const response = await fetch(`${url}/${order}/42`);
-      expect(response.status).toBe(403);
-      await locks.expectNothingLeft();
-    });
-
-    it.each(['above', 'below'])('keeps route, parameters, status and headers with @WithLock %s them', async (order) => {
-      const { url } = await start();
-      const response = await fetch(`${url}/${order}/42`, { headers: { authorization: 'me' } });
-      expect(response.status).toBe(202);
-      expect(response.headers.get('x-kept')).toBe('yes');
-      expect(await response.json()).toEqual({ id: '42', locked: true });
-      await locks.expectNothingLeft();
-    });
-
-    it.each(['above', 'below'])('shows guards the metadata that is set %s @WithLock', async (order) => {
-      const { url } = await start();
-      const response = await fetch(`${url}/role-${order}/42`);
-      expect(response.status).toBe(200);
-      expect(await response.json()).toEqual({ id: '42', locked: true });
-    });
+    it.each(['above', 'below'])(
+      'keeps guards, route, parameters, status and headers with @WithLock %s them',
+      async (order) => {
+        const { url } = await start();
+        const anonymous = await fetch(`${url}/${order}/42`);
+        expect(anonymous.status).toBe(403);
+        await locks.expectNothingLeft();
+        const response = await fetch(`${url}/${order}/42`, { headers: { authorization: 'me' } });
+        expect(response.status).toBe(202);
+        expect(response.headers.get('x-kept')).toBe('yes');
+        expect(await response.json()).toEqual({ id: '42', locked: true });
+        await locks.expectNothingLeft();
+      },
+    );
 
     it('keeps the Swagger documentation above and below it', async () => {
       const { app } = await start();
@@ -362,11 +308,6 @@ describe('The decorated method', () => {
     async sell(item: string, amount: number): Promise<unknown> {
       return { item, amount, name: this.name, secret: this.#secret, held: locks.held };
     }
-
-    @WithLock((item: string) => `shop:${item}`)
-    async keyed(item: string): Promise<string> {
-      return item;
-    }
   }
 
   const sell = Reflect.get(Shop.prototype, 'sell') as (...args: unknown[]) => unknown;
@@ -378,7 +319,7 @@ describe('The decorated method', () => {
     expect(Reflect.getMetadata('above', sell)).toBe(1);
     expect(Reflect.getMetadata('below', sell)).toBe(2);
     expect(Reflect.getMetadata('design:paramtypes', Shop.prototype, 'sell')).toEqual([String, Number]);
-    expect(Object.keys(Object.getOwnPropertyDescriptors(Shop.prototype))).toEqual(['constructor', 'sell', 'keyed']);
+    expect(Object.keys(Object.getOwnPropertyDescriptors(Shop.prototype))).toEqual(['constructor', 'sell']);
   });
 
   it('keeps `this`, private fields, arguments and the result', async () => {
@@ -507,10 +448,7 @@ describe('An invalid key in a handler that another package runs', () => {
 
     it.each([
       ['lacks a field', 'named', {}, 'must not contain undefined: a value that the name is made of is missing'],
-      ['has an object in place of an id', 'named', { order: { id: {} } }, 'must not contain [object Object]: '],
-      ['lacks the whole key', 'bare', {}, 'must be a non-empty string or a non-empty array of them, got undefined'],
       ['has an empty key', 'bare', { order: { id: '' } }, 'must be a non-empty string or a non-empty array of them'],
-      ['has a number in place of a string', 'bare', { order: { id: 7 } }, 'must be a non-empty string'],
       ['has half a character', 'named', { order: { id: '\ud800' } }, 'must not contain half a surrogate pair'],
     ])('that %s gets 400, with a line at debug level', async (_, path, body, requirement) => {
       expect(await post(path, body)).toEqual({ status: 400, body: { statusCode: 400, message: 'Bad Request' } });
