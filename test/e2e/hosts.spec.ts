@@ -9,11 +9,13 @@ import {
   Module,
   type OnApplicationBootstrap,
   type OnModuleInit,
+  type Provider,
   Scope,
+  type Type,
 } from '@nestjs/common';
 import { ContextIdFactory, LazyModuleLoader, ModuleRef } from '@nestjs/core';
 import { getLockServiceToken, InjectLockService, LockService, WithLock } from 'nestjs-redlock';
-import { boot, closeAll, compile, listen } from './support/applications.js';
+import { boot, closeAll, listen } from './support/applications.js';
 import { Locks } from './support/locks.js';
 
 let locks: Locks;
@@ -45,27 +47,6 @@ describe('@WithLock locks a method of', () => {
     await expectLocked(app.get(Job));
   });
 
-  it('a provider of a module that is compiled but not initialized', async () => {
-    const module = await compile({ imports: [locks.module()], providers: [Job] });
-    await expectLocked(module.get(Job));
-    await module.close();
-  });
-
-  it('a controller', async () => {
-    @Controller()
-    class Reports {
-      @Get()
-      @WithLock('report')
-      async report(): Promise<boolean> {
-        return locks.held;
-      }
-    }
-    const { url } = await listen({ imports: [locks.module()], controllers: [Reports] });
-    const response = await fetch(url);
-    expect(await response.text()).toBe('true');
-    await locks.expectNothingLeft();
-  });
-
   it('a request-scoped controller', async () => {
     @Controller({ scope: Scope.REQUEST })
     class Reports {
@@ -93,17 +74,6 @@ describe('@WithLock locks a method of', () => {
     expect(first).not.toBe(second);
     await expectLocked(first);
     await expectLocked(second);
-  });
-
-  it('a transient provider that another one injects', async () => {
-    @Injectable({ scope: Scope.TRANSIENT })
-    class TransientJob extends AnyJob {}
-    @Injectable()
-    class Owner {
-      constructor(readonly job: TransientJob) {}
-    }
-    const app = await boot({ imports: [locks.module()], providers: [Owner, TransientJob] });
-    await expectLocked(app.get(Owner).job);
   });
 
   it('an object whose method is taken from the prototype, as resolvers are called', async () => {
@@ -170,24 +140,23 @@ describe('@WithLock locks a method of', () => {
 });
 
 describe('@WithLock locks a method of an object that Nest did not build from its class', () => {
-  it.each([
+  @Injectable({ scope: Scope.REQUEST })
+  class Tenant {}
+  @Injectable({ scope: Scope.REQUEST })
+  class ScopedJob extends AnyJob {}
+
+  it.each<[string, object, Type[]?]>([
     ['useValue', { useValue: new Job() }],
     ['useFactory', { useFactory: () => new Job() }],
     ['an asynchronous useFactory', { useFactory: async () => Promise.resolve(new Job()) }],
-  ])('%s', async (_, provider) => {
-    const app = await boot({ imports: [locks.module()], providers: [{ provide: 'JOB', ...provider }] });
-    await expectLocked(app.get('JOB'));
-  });
-
-  it('useExisting', async () => {
-    const app = await boot({ imports: [locks.module()], providers: [Job, { provide: 'JOB', useExisting: Job }] });
-    expect(app.get('JOB')).toBe(app.get(Job));
-    await expectLocked(app.get('JOB'));
-  });
-
-  it('useClass under another token', async () => {
-    const app = await boot({ imports: [locks.module()], providers: [{ provide: 'JOB', useClass: Job }] });
-    await expectLocked(app.get('JOB'));
+    ['useClass under another token', { useClass: Job }],
+    ['useExisting', { useExisting: Job }, [Job]],
+    ['useExisting of a request-scoped class', { useExisting: ScopedJob }, [ScopedJob]],
+    ['useFactory that depends on a request', { inject: [Tenant], useFactory: () => new Job() }, [Tenant]],
+  ])('%s', async (_, provider, others = []) => {
+    const providers = [...others, { provide: 'JOB', ...provider } as Provider];
+    const app = await boot({ imports: [locks.module()], providers });
+    await expectLocked(await app.resolve('JOB'));
   });
 
   it('useFactory with request scope', async () => {
@@ -206,16 +175,6 @@ describe('@WithLock locks a method of an object that Nest did not build from its
     await expectLocked(second.job);
   });
 
-  it('useFactory that depends on a request', async () => {
-    @Injectable({ scope: Scope.REQUEST })
-    class Tenant {}
-    const app = await boot({
-      imports: [locks.module()],
-      providers: [Tenant, { provide: 'JOB', inject: [Tenant], useFactory: () => new Job() }],
-    });
-    await expectLocked(await app.resolve('JOB'));
-  });
-
   it('useFactory with a transient scope, injected at boot and resolved later', async () => {
     @Injectable()
     class Owner {
@@ -229,16 +188,6 @@ describe('@WithLock locks a method of an object that Nest did not build from its
     const later = await app.resolve<Job>('JOB');
     expect(later).not.toBe(app.get(Owner).job);
     await expectLocked(later);
-  });
-
-  it('useExisting of a request-scoped class', async () => {
-    @Injectable({ scope: Scope.REQUEST })
-    class ScopedJob extends AnyJob {}
-    const app = await boot({
-      imports: [locks.module()],
-      providers: [ScopedJob, { provide: 'JOB', useExisting: ScopedJob }],
-    });
-    await expectLocked(await app.resolve('JOB'));
   });
 
   it('one value in several applications, one after the other', async () => {
@@ -302,32 +251,19 @@ describe('@WithLock and inheritance', () => {
     override async extended(): Promise<boolean> {
       return super.extended();
     }
-
-    @WithLock('sub')
-    async own(): Promise<boolean> {
-      return locks.held;
-    }
   }
 
-  it('locks inherited methods, even if the subclass has its own decorators and injected properties', async () => {
+  it('locks inherited methods, and an override by its own decorator or by that of the method that it calls', async () => {
     const app = await boot({ imports: [locks.module()], providers: [Plain, Decorated] });
-    await expect(app.get(Plain).inherited()).resolves.toBe(true);
-    await expect(app.get(Decorated).inherited()).resolves.toBe(true);
-    await expect(app.get(Decorated).own()).resolves.toBe(true);
-    expect(app.get(Decorated).field).toBe(app.get(LockService));
-  });
-
-  it('locks an override only if it is decorated or calls super', async () => {
-    const app = await boot({ imports: [locks.module()], providers: [Plain] });
-    await expect(app.get(Plain).overridden()).resolves.toBe(false);
-    await expect(app.get(Plain).extended()).resolves.toBe(true);
-  });
-
-  it('locks an override by its own decorator, and the method that it calls by super as well', async () => {
-    const app = await boot({ imports: [locks.module()], providers: [Decorated] });
-    await expect(app.get(Decorated).overridden()).resolves.toBe(true);
-    await expect(app.get(Decorated).extended()).resolves.toBe(true);
+    const [plain, decorated] = [app.get(Plain), app.get(Decorated)];
+    await expect(plain.inherited()).resolves.toBe(true);
+    await expect(plain.overridden()).resolves.toBe(false);
+    await expect(plain.extended()).resolves.toBe(true);
+    for (const method of ['inherited', 'overridden', 'extended'] as const) {
+      await expect(decorated[method]()).resolves.toBe(true);
+    }
     await locks.expectNothingLeft();
+    expect(decorated.field).toBe(app.get(LockService));
   });
 
   it('does not touch the base class when a subclass is decorated', async () => {
@@ -379,13 +315,6 @@ describe('Several applications and services in one process', () => {
     await expect(second.get(Where).run()).resolves.toEqual([false, true]);
     await first.close();
     await expect(second.get(Where).run()).resolves.toEqual([false, true]);
-  });
-
-  it('exclude each other on the same masters', async () => {
-    const first = await boot({ imports: [locks.module()] });
-    const second = await boot({ imports: [locks.module()] });
-    await using _ = await first.get(LockService).acquire('one');
-    await expect(second.get(LockService).tryAcquire('one')).resolves.toBeNull();
   });
 
   it('are distinguished by name: in the decorator, by injection, and for objects of factories', async () => {
