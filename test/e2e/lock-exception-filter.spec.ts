@@ -98,27 +98,17 @@ describe.each(ADAPTERS)('LockExceptionFilter on $platform', ({ platform, adapter
       app.useGlobalFilters(new LockExceptionFilter(options)),
     );
 
-  it('answers contention with 423 and the remaining time in whole seconds, and logs it at debug level only', async () => {
-    const { app, url } = await start();
-    await hold(app);
-    expect(await get(`${url}/locked`)).toEqual({
-      status: 423,
-      retryAfter: '9',
-      body: { statusCode: 423, message: 'Locked' },
-    });
+  it.each([
+    [423, '9', 'the remaining time in whole seconds', 8_200, undefined],
+    [423, '1', 'a second at least', 300, undefined],
+    [503, '9', 'another status if that is wanted', 8_200, { lockedStatus: 503 }],
+  ])('answers contention with %i and Retry-After %s, %s, logged at debug level only', async (...row) => {
+    const [status, retryAfter, , ttl, options] = row;
+    const { app, url } = await start(options);
+    await hold(app, ttl);
+    const message = status === 423 ? 'Locked' : 'Service Unavailable';
+    expect(await get(`${url}/locked`)).toEqual({ status, retryAfter, body: { statusCode: status, message } });
     expect(logs).toEqual([expect.stringMatching(/^debug "order" is held by \S+ since \S+: not acquired \(/)]);
-  });
-
-  it('never asks a client to come back in less than a second', async () => {
-    const { app, url } = await start();
-    await hold(app, 300);
-    expect(await get(`${url}/locked`)).toMatchObject({ status: 423, retryAfter: '1' });
-  });
-
-  it('answers contention with another status if that is wanted', async () => {
-    const { app, url } = await start({ lockedStatus: 503 });
-    await hold(app);
-    expect(await get(`${url}/locked`)).toEqual({ ...UNAVAILABLE, retryAfter: '9' });
   });
 
   it('answers an outage with 503, and warns once', async () => {

@@ -11,7 +11,7 @@ import {
   RedlockModule,
   WithLock,
 } from 'nestjs-redlock';
-import { ManualClock, memoryLockService, RedlockTestingModule, withLocks } from 'nestjs-redlock/testing';
+import { ManualClock } from 'nestjs-redlock/testing';
 import { Gate } from '../support/gate.js';
 import { boot, closeAll, listen } from './support/applications.js';
 import { Locks } from './support/locks.js';
@@ -126,35 +126,6 @@ describe('A shared lock of a decorator', () => {
     expect((await Promise.all(reads)).map((lock) => lock?.mode)).toEqual(['shared', 'shared', 'shared']);
     await expect(second.replaceUnlessRead()).resolves.toBe('replaced');
   });
-
-  it('is refused while an exclusive lock is held', async () => {
-    const prices = (await boot({ imports: [locks.module()], providers: [Prices] })).get(Prices);
-    const replacing = prices.replace();
-    await gate.arrived(1);
-    await expect(prices.read()).rejects.toThrow(LockNotAcquiredError);
-    await expect(prices.locks.inspect('prices')).resolves.toMatchObject({ state: 'held', sharedBy: undefined });
-    gate.open();
-    expect((await replacing)?.mode).toBe('exclusive');
-  });
-
-  it('has no state', async () => {
-    const { locks: service } = (await boot({ imports: [locks.module()], providers: [Prices] })).get(Prices);
-    await service.withLock('prices', { mode: 'shared' }, (lock) =>
-      expect(lock.state.get()).rejects.toThrow(
-        'state needs an exclusive lock on one resource, and this is a shared lock on "prices"',
-      ),
-    );
-  });
-
-  it('has no fencing token', async () => {
-    const { locks: service } = (await boot({ imports: [locks.module()], providers: [Prices] })).get(Prices);
-    await service.withLock('prices', { mode: 'shared' }, (lock) =>
-      expect(lock.fencingToken()).rejects.toMatchObject({
-        ...{ name: 'RedlockConfigError', option: 'mode' },
-        message: 'the shared lock on "prices" has no fencing token: draw it under an exclusive lock',
-      }),
-    );
-  });
 });
 
 // Protocol 11.9
@@ -249,29 +220,6 @@ describe('LockInterceptor', () => {
   });
 });
 
-describe('The testing kit', () => {
-  it('shares locks among objects that Nest did not create', async () => {
-    const service = memoryLockService({ clock, masters: locks.masters });
-    const [one, other] = [withLocks(new Prices(service), service), withLocks(new Stripe(service), service)];
-    const work = [one.read(), one.read(), other.call(), other.call()];
-    await gate.arrived(4);
-    await expect(one.replace()).rejects.toThrow(LockNotAcquiredError);
-    await expect(other.callUnlessBusy()).resolves.toBeUndefined();
-    gate.open();
-    await Promise.all(work);
-  });
-
-  it('has them in RedlockTestingModule', async () => {
-    const imports = [RedlockTestingModule.forRoot({ clock, masters: locks.masters })];
-    const app = await boot({ imports, providers: [Prices, Stripe] });
-    const reads = [app.get(Prices).read(), app.get(Prices).read()];
-    await gate.arrived(2);
-    await expect(app.get(Prices).replace()).rejects.toThrow(LockNotAcquiredError);
-    gate.open();
-    await Promise.all(reads);
-  });
-});
-
 describe('enabled: false', () => {
   it('refuses neither a shared lock, nor an exclusive one beside it, nor a permit', async () => {
     const imports = [RedlockModule.forRoot({ masters: [], enabled: false })];
@@ -292,7 +240,9 @@ describe('At boot', () => {
     return (outcome as RedlockConfigError).message;
   }
 
-  function locking(...declarations: readonly (readonly [string | readonly string[], LockedMethodOptions?])[]) {
+  type Declaration = readonly [string | readonly string[], LockedMethodOptions?];
+
+  function locking(...declarations: readonly Declaration[]) {
     return declarations.map(([key, options]) => {
       @Injectable()
       class Job {
@@ -303,56 +253,38 @@ describe('At boot', () => {
     });
   }
 
-  it.each([
-    [{ mode: 'x' }, `mode must be 'exclusive' or 'shared', got "x"`],
-    [{ mode: null }, `mode must be 'exclusive' or 'shared', got null`],
-    [{ permits: 0 }, 'permits must be an integer from 1 to 1000, got 0'],
-    [{ permits: 1.5 }, 'permits must be an integer from 1 to 1000, got 1.5'],
-    [{ permits: 1001 }, 'permits must be an integer from 1 to 1000, got 1001'],
-    [{ permits: '5' }, 'permits must be an integer from 1 to 1000, got "5"'],
-    [{ permits: 5, mode: 'shared' }, `permits cannot be given with mode: 'shared', got 5`],
-    [{ minHold: '1s', mode: 'shared' }, `minHold cannot be given with mode: 'shared', got "1s"`],
-  ])('a decorator and an interceptor with %j are refused', async (options, message) => {
-    @Controller()
-    class Carts {
-      @Get()
-      @UseInterceptors(LockInterceptor('cart', options as object))
-      get(): void {}
-    }
-    expect(await refusalOf(locking(['a', anything(options)]))).toBe(`@WithLock on Job.run: ${message}`);
-    expect(await refusalOf([], [Carts])).toBe(`LockInterceptor on Carts.get: ${message}`);
-  });
-
   const NO_EXCLUSION = ': permits and a lock of one name do not exclude each other. ';
   const SAME = 'Give both the same `permits`, or one of them another name';
+  const FOUR: Declaration = ['a', { permits: 4 }];
 
-  it('one name with two numbers of permits is refused', async () => {
-    expect(await refusalOf(locking(['a', { permits: 1 }], ['a', { permits: 4 }]))).toBe(
-      '@WithLock on Job.run takes one of 4 permits of "a" and @WithLock on Job.run takes the only permit of it: ' +
-        `together they admit 4 holders. ${SAME}`,
-    );
-  });
-
-  it.each([
-    ['the lock first', [['a'], ['a', { permits: 4 }]], 'takes one of 4 permits of "a"', 'takes a lock on it', SAME],
+  it.each<[Declaration[], string]>([
+    [[['a', anything({ mode: 'x' })]], `: mode must be 'exclusive' or 'shared', got "x"`],
+    [[['a', anything({ mode: null })]], `: mode must be 'exclusive' or 'shared', got null`],
+    [[['a', { permits: 0 }]], ': permits must be an integer from 1 to 1000, got 0'],
+    [[['a', { permits: 1.5 }]], ': permits must be an integer from 1 to 1000, got 1.5'],
+    [[['a', { permits: 1001 }]], ': permits must be an integer from 1 to 1000, got 1001'],
+    [[['a', anything({ permits: '5' })]], ': permits must be an integer from 1 to 1000, got "5"'],
+    [[['a', { permits: 5, mode: 'shared' }]], `: permits cannot be given with mode: 'shared', got 5`],
+    [[['a', { minHold: '1s', mode: 'shared' }]], `: minHold cannot be given with mode: 'shared', got "1s"`],
     [
-      ...(['the permits first', [['a', { permits: 4 }], [['b', 'a']]]] as const),
-      ...(['takes a lock on "a"', 'takes one of 4 permits of it', SAME] as const),
+      [['a', { permits: 1 }], FOUR],
+      ` takes one of 4 permits of "a" and @WithLock on Job.run takes the only permit of it: together they admit 4 holders. ${SAME}`,
+    ],
+    [[['a'], FOUR], ` takes one of 4 permits of "a" and @WithLock on Job.run takes a lock on it${NO_EXCLUSION}${SAME}`],
+    [
+      [FOUR, [['b', 'a']]],
+      ` takes a lock on "a" and @WithLock on Job.run takes one of 4 permits of it${NO_EXCLUSION}${SAME}`,
     ],
     [
-      ...([
-        'a shared lock',
-        [
-          ['a', { permits: 4 }],
-          ['a', { mode: 'shared' }],
-        ],
-      ] as const),
-      ...(['takes a shared lock on "a"', 'takes one of 4 permits of it', 'Give one of them another name'] as const),
+      [FOUR, ['a', { mode: 'shared' }]],
+      ` takes a shared lock on "a" and @WithLock on Job.run takes one of 4 permits of it${NO_EXCLUSION}Give one of them another name`,
     ],
-  ] as const)('one name as a lock and with permits is refused: %s', async (_, declarations, one, other, remedy) => {
-    expect(await refusalOf(locking(...declarations))).toBe(
-      `@WithLock on Job.run ${one} and @WithLock on Job.run ${other}${NO_EXCLUSION}${remedy}`,
-    );
+    [
+      [[['a', 'b'], { permits: 4 }]],
+      ': permits belong to one resource, not to several: "a", "b". Give one name, or leave out `permits`',
+    ],
+  ])('%j is refused', async (declarations, message) => {
+    expect(await refusalOf(locking(...declarations))).toBe(`@WithLock on Job.run${message}`);
   });
 
   it('one name with permits of a decorator and as the lock of an interceptor is refused', async () => {
@@ -366,12 +298,6 @@ describe('At boot', () => {
       '@WithLock on Job.run takes one of 4 permits of "a" and LockInterceptor on Carts.get takes a lock on it' +
         NO_EXCLUSION +
         SAME,
-    );
-  });
-
-  it('permits of several names are refused', async () => {
-    expect(await refusalOf(locking([['a', 'b'], { permits: 4 }]))).toBe(
-      '@WithLock on Job.run: permits belong to one resource, not to several: "a", "b". Give one name, or leave out `permits`',
     );
   });
 

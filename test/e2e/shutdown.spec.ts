@@ -181,13 +181,6 @@ describe('When the application shuts down', () => {
     await lock.release();
   });
 
-  it('an idle service closes without waiting', async () => {
-    const app = await boot({ imports: [locks.module()] });
-    await app.get(LockService).withLock('a', '10s', () => 'done');
-    await app.close();
-    expect(clock.pendingTimers).toBe(0);
-  });
-
   it('several services are drained independently of each other', async () => {
     const billing = new Locks(1, { clock, name: 'billing' });
     @Injectable()

@@ -10,7 +10,7 @@ import {
   WithLock,
 } from 'nestjs-redlock';
 import { ManualClock, memoryLockService, memoryMasters, RedlockTestingModule } from 'nestjs-redlock/testing';
-import { boot, closeAll, closeLater, compile, logs } from './support/applications.js';
+import { boot, closeAll, closeLater, compile, listen, logs } from './support/applications.js';
 import { deferred } from './support/deferred.js';
 
 afterEach(closeAll);
@@ -76,12 +76,10 @@ describe('The testing module', () => {
     });
 
     it('serves interceptors', async () => {
-      const module = await compile({ imports: [RedlockTestingModule.forRoot()], controllers: [Carts] });
-      const app = closeLater(module.createNestApplication());
-      await app.listen(0, '127.0.0.1');
-      expect((await fetch(await app.getUrl())).status).toBe(200);
+      const { app, url } = await listen({ imports: [RedlockTestingModule.forRoot()], controllers: [Carts] });
+      expect((await fetch(url)).status).toBe(200);
       await using _ = await app.get(LockService).acquire('cart');
-      expect((await fetch(await app.getUrl())).status).toBe(423);
+      expect((await fetch(url)).status).toBe(423);
     });
 
     it('serves objects from factories once the module is initialized', async () => {
@@ -162,45 +160,23 @@ describe('The testing module', () => {
       expect(lock.loss).toMatchObject({ cause: 'expired' });
     });
 
-    it('checks the options of decorators at boot', async () => {
-      @Injectable()
-      class Misspelt {
-        @WithLock('a', { ttl: '1h' })
-        async run(): Promise<void> {}
+    it('refuses unknown and invalid options, those for the memory at boot', async () => {
+      const refusal = (option: string) => expect.objectContaining({ option });
+      expect(() => RedlockTestingModule.forRoot({ mastres: [] } as object)).toThrow(
+        refusal('RedlockTestingModule.forRoot'),
+      );
+      expect(() => RedlockTestingModule.forRoot({ name: '' })).toThrow(refusal('name'));
+      expect(() => memoryLockService({ master: [] } as object)).toThrow(refusal('memoryLockService'));
+      for (const options of [{ ttl: '1 minute' }, { masters: [] }] as object[]) {
+        const module = RedlockTestingModule.forRoot(options);
+        await expect(boot({ imports: [module] })).rejects.toEqual(refusal(Object.keys(options).join()));
       }
-      const metadata = { imports: [RedlockTestingModule.forRoot()], providers: [Misspelt] };
-      await expect(boot(metadata)).rejects.toMatchObject({ option: '@WithLock on Misspelt.run: ttl' });
-    });
-
-    it.each<[object, string]>([
-      [{ mastres: [] }, 'RedlockTestingModule.forRoot'],
-      [{ name: '' }, 'name'],
-    ])('refuses %j where it is registered', (options, option) => {
-      expect(() => RedlockTestingModule.forRoot(options)).toThrow(expect.objectContaining({ option }));
-    });
-
-    it.each<[object, string]>([
-      [{ ttl: '1 minute' }, 'ttl'],
-      [{ masters: [] }, 'masters'],
-    ])('refuses %j at boot', async (options, option) => {
-      await expect(boot({ imports: [RedlockTestingModule.forRoot(options)] })).rejects.toMatchObject({ option });
     });
 
     it('must be imported by forRoot, and the error of Nest says so', async () => {
       await expect(boot({ imports: [RedlockTestingModule] })).rejects.toThrow(
         'import RedlockTestingModule.forRoot(), and not RedlockTestingModule itself',
       );
-    });
-
-    it('ends waiting and takes away all locks when the application closes', async () => {
-      const masters = memoryMasters(3);
-      const app = await boot({ imports: [RedlockTestingModule.forRoot({ masters })] });
-      const locks = app.get(LockService);
-      const lock = await locks.acquire('a');
-      const waiting = locks.acquire('a', { wait: '1m' });
-      await Promise.all([expect(waiting).rejects.toMatchObject({ code: 'LOCK_SERVICE_STOPPED' }), app.close()]);
-      expect(lock.loss).toMatchObject({ cause: 'shutdown' });
-      expect(masters.map(({ size }) => size)).toEqual([0, 0, 0]);
     });
 
     it('closes at once even if masters are paused, a method still runs, and the clock stands still', async () => {
@@ -269,91 +245,57 @@ describe('The testing module', () => {
   }
 });
 
-describe('Overriding the lock service', () => {
-  describe('A lock service that a test puts in place of the real one', () => {
-    it('is injected and locks methods and handlers, and no connection is opened', async () => {
-      const locks = memoryLockService();
-      const testing = Test.createTestingModule({ imports: [AppModule] })
-        .overrideProvider(LockService)
-        .useValue(locks);
-      const app = closeLater((await testing.compile()).createNestApplication());
-      app.useLogger(false);
-      await app.listen(0, '127.0.0.1');
+describe('A lock service that a test puts in place of the real one', () => {
+  it('is injected and locks methods and handlers, and no connection is opened', async () => {
+    const locks = memoryLockService();
+    const testing = Test.createTestingModule({ imports: [AppModule] })
+      .overrideProvider(LockService)
+      .useValue(locks);
+    const app = closeLater((await testing.compile()).createNestApplication());
+    app.useLogger(false);
+    await app.listen(0, '127.0.0.1');
 
-      const orders = app.get(Orders);
-      expect([orders.byClass, orders.byToken]).toEqual([locks, locks]);
-      await expect(orders.ship()).resolves.toEqual(['order']);
-      expect((await fetch(await app.getUrl())).status).toBe(200);
+    const orders = app.get(Orders);
+    expect([orders.byClass, orders.byToken]).toEqual([locks, locks]);
+    await expect(orders.ship()).resolves.toEqual(['order']);
+    expect((await fetch(await app.getUrl())).status).toBe(200);
 
-      await using _ = await locks.acquire(['order', 'cart']);
-      await expect(orders.ship()).rejects.toMatchObject({ code: 'LOCK_NOT_ACQUIRED' });
-      expect((await fetch(await app.getUrl())).status).toBe(423);
+    await using _ = await locks.acquire(['order', 'cart']);
+    await expect(orders.ship()).rejects.toMatchObject({ code: 'LOCK_NOT_ACQUIRED' });
+    expect((await fetch(await app.getUrl())).status).toBe(423);
+  });
+
+  it('can have a name', async () => {
+    const locks = memoryLockService();
+    const testing = Test.createTestingModule({
+      imports: [RedlockModule.forRoot({ ...UNREACHABLE, name: 'billing' })],
+      providers: [Billing],
     });
+    const app = await testing.overrideProvider(getLockServiceToken('billing')).useValue(locks).compile();
+    await closeLater(app).init();
+    await expect(app.get(Billing).run()).resolves.toBe('billed');
+    await using _ = await locks.acquire('bill');
+    await expect(app.get(Billing).run()).rejects.toMatchObject({ code: 'LOCK_NOT_ACQUIRED' });
+  });
 
-    it('does not exist unless a test provides it: boot needs its masters', async () => {
-      await expect(compile({ imports: [AppModule] })).rejects.toMatchObject({ code: 'QUORUM_UNAVAILABLE' });
-    });
-
-    it('can have a name', async () => {
-      const locks = memoryLockService();
-      const testing = Test.createTestingModule({
-        imports: [RedlockModule.forRoot({ ...UNREACHABLE, name: 'billing' })],
-        providers: [Billing],
-      });
-      const app = await testing.overrideProvider(getLockServiceToken('billing')).useValue(locks).compile();
-      await closeLater(app).init();
-      await expect(app.get(Billing).run()).resolves.toBe('billed');
-      await using _ = await locks.acquire('bill');
-      await expect(app.get(Billing).run()).rejects.toMatchObject({ code: 'LOCK_NOT_ACQUIRED' });
-    });
-
-    it.each<[string, object, string]>([
-      ['methods', { providers: [Orders] }, '@WithLock on Orders.ship'],
-      ['handlers', { controllers: [Carts] }, 'LockInterceptor'],
-    ])('cannot be a stub where it has to lock %s', async (_, metadata, where) => {
-      const testing = Test.createTestingModule({ imports: [RedlockModule.forRoot(UNREACHABLE)], ...metadata });
-      const stub = { acquire: async () => undefined };
-      const boot = async () => (await testing.overrideProvider(LockService).useValue(stub).compile()).init();
-      await expect(boot()).rejects.toMatchObject({
-        name: 'RedlockConfigError',
-        option: expect.stringContaining(where),
-      });
-    });
-
-    it('may be a stub where only its methods are called', async () => {
-      const testing = Test.createTestingModule({ imports: [RedlockModule.forRoot(UNREACHABLE)] });
-      const stub = { tryAcquire: async () => null };
-      const app = await testing.overrideProvider(LockService).useValue(stub).compile();
-      await closeLater(app).init();
-      await expect(app.get(LockService).tryAcquire('a')).resolves.toBeNull();
+  it.each<[string, object, string]>([
+    ['methods', { providers: [Orders] }, '@WithLock on Orders.ship'],
+    ['handlers', { controllers: [Carts] }, 'LockInterceptor'],
+  ])('cannot be a stub where it has to lock %s', async (_, metadata, where) => {
+    const testing = Test.createTestingModule({ imports: [RedlockModule.forRoot(UNREACHABLE)], ...metadata });
+    const stub = { acquire: async () => undefined };
+    const boot = async () => (await testing.overrideProvider(LockService).useValue(stub).compile()).init();
+    await expect(boot()).rejects.toMatchObject({
+      name: 'RedlockConfigError',
+      option: expect.stringContaining(where),
     });
   });
 
-  describe('memoryLockService', () => {
-    it('shares its locks with every service on the same masters', async () => {
-      const masters = memoryMasters(3);
-      const [one, other] = [memoryLockService({ masters }), memoryLockService({ masters })];
-      await using _ = await one.acquire('a');
-      await expect(other.tryAcquire('a')).resolves.toBeNull();
-      await expect(memoryLockService().tryAcquire('a')).resolves.not.toBeNull();
-      expect(one.status()).toMatchObject({ quorum: 2, canVote: true });
-    });
-
-    it('follows the clock that it is given', async () => {
-      const clock = new ManualClock();
-      const lock = await memoryLockService({ clock, ttl: '2s' }).acquire('a');
-      await clock.advance(1_000);
-      expect(lock.isHeld).toBe(true);
-      await clock.advance(1_000);
-      expect(lock.loss).toMatchObject({ cause: 'expired' });
-    });
-
-    it.each<[object, string]>([
-      [{ ttl: '1 minute' }, 'ttl'],
-      [{ master: [] }, 'memoryLockService'],
-      [{ masters: [] }, 'masters'],
-    ])('refuses %j', (options, option) => {
-      expect(() => memoryLockService(options)).toThrow(expect.objectContaining({ option }));
-    });
+  it('may be a stub where only its methods are called', async () => {
+    const testing = Test.createTestingModule({ imports: [RedlockModule.forRoot(UNREACHABLE)] });
+    const stub = { tryAcquire: async () => null };
+    const app = await testing.overrideProvider(LockService).useValue(stub).compile();
+    await closeLater(app).init();
+    await expect(app.get(LockService).tryAcquire('a')).resolves.toBeNull();
   });
 });
