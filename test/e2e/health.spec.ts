@@ -1,4 +1,3 @@
-import { rm } from 'node:fs/promises';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Controller, Get, Inject } from '@nestjs/common';
 import { HealthCheck, HealthCheckService, TerminusModule } from '@nestjs/terminus';
@@ -7,8 +6,6 @@ import { RedlockHealthIndicator, RedlockHealthModule } from 'nestjs-redlock/term
 import { memoryMasters } from 'nestjs-redlock/testing';
 import { command } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
-import { leftovers } from '../support/leftovers.js';
-import { startMasters } from '../support/masters.js';
 import { sharedMasters } from '../integration/support/shared-masters.js';
 import { closeAll, listen } from './support/applications.js';
 
@@ -115,15 +112,6 @@ describe('The health check on real servers', () => {
     await expect(statesOf(url)).resolves.toEqual(['voting', 'down', 'voting']);
   });
 
-  it('notices a hung master although no lock is requested', async () => {
-    const { url } = await start({ ...PATIENT, masterTimeout: '300ms', masters: [...masters.urls] });
-    masters.servers[2]!.pause();
-    const { details } = await healthOf(url);
-    expect(details.redlock!.masters[2]).toMatchObject({ state: 'silent', reason: 'no answer in time' });
-    masters.servers[2]!.resume();
-    await eventually(async () => (await statesOf(url))[2] === 'voting');
-  });
-
   it.each([
     ['OOM', ['CONFIG', 'SET', 'maxmemory', '1']],
     ['NOREPLICAS', ['CONFIG', 'SET', 'min-replicas-to-write', '1']],
@@ -136,27 +124,6 @@ describe('The health check on real servers', () => {
     expect(status).toBe(503);
     const refused = { state: 'refused', reason: expect.stringMatching(`^${code} `) };
     expect(details.redlock!.masters).toMatchObject([refused, refused, { state: 'voting' }]);
-  });
-
-  it('is down when a majority of masters cannot save: MISCONF', async () => {
-    await using masters = await startMasters(3, { args: ['--save', '3600', '1'] });
-    const { url } = await start({ ...PATIENT, masters: [...masters.urls] });
-    for (const { port } of masters.servers.slice(0, 2)) {
-      const [, folder = ''] = (await command(port, 'CONFIG', 'GET', 'dir')) as string[];
-      await rm(folder, { recursive: true });
-      await command(port, 'BGSAVE');
-    }
-    await eventually(async () => (await healthOf(url)).status === 503);
-    await eventually(async () => (await statesOf(url)).filter((state) => state === 'refused').length === 2);
-    const { details } = await healthOf(url);
-    const refused = { state: 'refused', reason: expect.stringMatching(/^MISCONF /) };
-    expect(details.redlock!.masters).toMatchObject([refused, refused, { state: 'voting' }]);
-  });
-
-  it('leaves no key on the masters', async () => {
-    const { url } = await start({ ...PATIENT, masters: [...masters.urls] });
-    await healthOf(url);
-    for (const { port } of masters.servers) expect(await leftovers(port)).toEqual([]);
   });
 
   it('is down while a majority is quarantined, with the reason and the remaining time', async () => {
@@ -173,12 +140,6 @@ describe('The health check on real servers', () => {
       expect(master.remaining).toBeLessThanOrEqual(2 * (30_000 + 302));
       expect(Number.isInteger(master.remaining)).toBe(true);
     }
-  });
-
-  it('is up as soon as the quarantine has ended', async () => {
-    const { url } = await start({ masters: [...masters.urls], ttl: '1s', maxTtl: '1s', masterTimeout: '250ms' });
-    await eventually(async () => (await healthOf(url)).status === 200);
-    expect((await statesOf(url)).filter((state) => state === 'voting').length).toBeGreaterThanOrEqual(2);
   });
 });
 

@@ -63,31 +63,6 @@ function load(locks: LockService): AsyncDisposable {
   };
 }
 
-describe('An application that boots together with its masters', () => {
-  it('logs when locks can be taken as a rule and at the latest, and that they are available, once each', async () => {
-    await start();
-    const said = lines();
-    expect(said[0]).toBe('log locks need 2 of 3 masters: a, b, c; ttl N ms');
-    expect(said[1]).toBe(
-      'log the masters are new: locks in about 2.5 s as a rule, by T at the latest: 0 of 3 masters vote',
-    );
-    expect(said.slice(2).sort()).toEqual([
-      ...['a', 'b', 'c'].map((name) => `debug master ${name} is new, and votes`),
-      'log locks are available: 2 of 3 masters vote',
-    ]);
-  });
-
-  it('logs that locks are available if its masters are known', async () => {
-    await start();
-    await closeAll();
-    await start({ lazyConnect: true });
-    expect(await nextLines(0, 2)).toEqual([
-      'log locks need 2 of 3 masters: a, b, c; ttl N ms',
-      'log locks are available: 3 of 3 masters vote',
-    ]);
-  });
-});
-
 describe('An application whose masters are killed under load', () => {
   it('logs each lost connection, the lost quorum and lock, and their return, once and in order', async () => {
     const events: string[] = [];
@@ -134,19 +109,6 @@ describe('An application whose masters are killed under load', () => {
     await closeAll();
     expect(events.slice(9)).toEqual(['stopped']);
   });
-
-  it('says how long it takes if only a quarantine keeps a quorum from voting', async () => {
-    const locks = await start();
-    const [a, b] = masters.servers;
-    await a!.restart();
-    await eventually(() => locks.status().masters[0]?.state === 'quarantined');
-    const from = lines().length;
-    await b!.kill();
-    expect((await nextLines(from, 2)).slice(0, 2)).toEqual([
-      'warn lost the connection to b: broken',
-      'error no lock can be taken: 1 of 3 masters vote, a quorum by T at the latest (a: quarantined, it lost its data; b: down, broken)',
-    ]);
-  });
 });
 
 describe('An application whose masters freeze under load', () => {
@@ -179,27 +141,6 @@ describe('An application whose masters freeze under load', () => {
   });
 });
 
-describe('An application that takes no lock', () => {
-  it('notices masters that freeze, and that answer again, by itself', async () => {
-    const locks = await start();
-    const from = lines().length;
-    const frozen = masters.servers.slice(0, 2);
-    for (const server of frozen) server.pause();
-    await eventually(() => !locks.status().canVote, 30_000);
-    expect(lines().slice(from)).toEqual([
-      expect.stringMatching(/^warn master [ab] has stopped answering: it is only probed$/),
-      expect.stringMatching(/^warn master [ab] has stopped answering: it is only probed$/),
-      expect.stringMatching(/^error no lock can be taken: 1 of 3 masters vote \(a: silent, .*; b: silent, .*\)$/),
-    ]);
-    for (const server of frozen) server.resume();
-    expect((await nextLines(from + 3, 3)).sort()).toEqual([
-      'log locks can be taken again: 2 of 3 masters vote',
-      'log master a answers again',
-      'log master b answers again',
-    ]);
-  });
-});
-
 describe('An application that does not wait for its masters', () => {
   it('logs that no lock can be taken, each master that comes up, and that locks are available', async () => {
     for (const server of masters.servers) await server.kill();
@@ -218,18 +159,6 @@ describe('An application that does not wait for its masters', () => {
       ].sort(),
     );
     expect(said.indexOf('log locks are available: 2 of 3 masters vote')).toBeGreaterThanOrEqual(5);
-  });
-
-  it('logs the masters that are missing beside a quorum', async () => {
-    await start();
-    await closeAll();
-    await masters.servers[2]!.kill();
-    await start({ lazyConnect: true });
-    expect(await nextLines(0, 3)).toEqual([
-      'log locks need 2 of 3 masters: a, b, c; ttl N ms',
-      'warn master c does not vote: unreachable, broken',
-      'log locks are available: 2 of 3 masters vote',
-    ]);
   });
 });
 

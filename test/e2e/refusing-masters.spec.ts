@@ -32,74 +32,62 @@ async function start(observer: LockObserver = {}): Promise<LockService> {
 }
 
 describe('An application whose masters refuse every write', () => {
-  it.each([
-    ['OOM', ['CONFIG', 'SET', 'maxmemory', '1'], ['CONFIG', 'SET', 'maxmemory', '0']],
-    ['READONLY', ['REPLICAOF', '127.0.0.1', '1'], ['REPLICAOF', 'NO', 'ONE']],
-  ])(
-    'notices it and its end by itself, and logs each change once: %s',
-    async (code, [first = '', ...rest], [last = '', ...others]) => {
-      const events: string[] = [];
-      const locks = await start({
-        masterRefused: () => events.push('refused'),
-        masterVotesAgain: () => events.push('votes again'),
-        quorumLost: () => events.push('quorum lost'),
-        quorumRestored: () => events.push('quorum restored'),
-      });
-      const [a, b] = masters.servers;
-      await command(a!.port, first, ...rest);
-      await eventually(() => locks.status().masters[0]?.state === 'refused', 30_000);
-      await command(b!.port, first, ...rest);
-      await eventually(() => !locks.status().canVote, 30_000);
-      expect(lines()).toEqual([
-        expect.stringMatching(`^warn master a does not vote: ${code} `),
-        expect.stringMatching(`^warn master b does not vote: ${code} `),
-        expect.stringMatching(
-          `^error no lock can be taken: 1 of 3 masters vote \\(a: refused, ${code} .*; b: refused, ${code} .*\\)$`,
-        ),
-      ]);
-      await command(b!.port, last, ...others);
-      await eventually(() => locks.status().canVote, 30_000);
-      expect(lines().slice(3)).toEqual([
-        'log master b votes again',
-        'log locks can be taken again: 2 of 3 masters vote',
-      ]);
-      expect(events).toEqual(['refused', 'refused', 'quorum lost', 'votes again', 'quorum restored']);
-    },
-  );
+  const memoryOf = (server: { readonly port: number }, bytes: string) =>
+    command(server.port, 'CONFIG', 'SET', 'maxmemory', bytes);
+
+  it('notices it and its end by itself, and logs each change once', async () => {
+    const events: string[] = [];
+    const locks = await start({
+      masterRefused: () => events.push('refused'),
+      masterVotesAgain: () => events.push('votes again'),
+      quorumLost: () => events.push('quorum lost'),
+      quorumRestored: () => events.push('quorum restored'),
+    });
+    const [a, b] = masters.servers;
+    await memoryOf(a!, '1');
+    await eventually(() => locks.status().masters[0]?.state === 'refused', 30_000);
+    await memoryOf(b!, '1');
+    await eventually(() => !locks.status().canVote, 30_000);
+    expect(lines()).toEqual([
+      expect.stringMatching('^warn master a does not vote: OOM '),
+      expect.stringMatching('^warn master b does not vote: OOM '),
+      expect.stringMatching(
+        '^error no lock can be taken: 1 of 3 masters vote \\(a: refused, OOM .*; b: refused, OOM .*\\)$',
+      ),
+    ]);
+    await memoryOf(b!, '0');
+    await eventually(() => locks.status().canVote, 30_000);
+    expect(lines().slice(3)).toEqual(['log master b votes again', 'log locks can be taken again: 2 of 3 masters vote']);
+    expect(events).toEqual(['refused', 'refused', 'quorum lost', 'votes again', 'quorum restored']);
+  });
 
   it('notices it when an acquisition fails, and a probe beside releases does not hide it', async () => {
     const locks = await start();
     const held = await Promise.all(['x', 'y', 'z'].map((key) => locks.acquire(key)));
-    for (const { port } of masters.servers) await command(port, 'CONFIG', 'SET', 'maxmemory', '1');
+    for (const server of masters.servers) await memoryOf(server, '1');
     await expect(locks.acquire('order', { wait: 0 })).rejects.toThrow('OOM');
     expect(locks.status().canVote).toBe(false);
     const releases = held.map((lock) => lock.release());
     await expect(locks.probe()).resolves.toMatchObject({ canVote: false });
     await Promise.all(releases);
     expect(lines().filter((line) => line.startsWith('error'))).toHaveLength(1);
-    for (const { port } of masters.servers) await command(port, 'CONFIG', 'SET', 'maxmemory', '0');
+    for (const server of masters.servers) await memoryOf(server, '0');
     await expect(locks.probe()).resolves.toMatchObject({ canVote: true });
     expect(locks.status().canVote).toBe(true);
   });
 });
 
 describe('A lock that two of three masters refuse to extend, with the restart guard', () => {
-  const set = (name: string, value: string): [string, ...string[]] => ['CONFIG', 'SET', name, value];
-  it.each<[code: string, ...refuse: [string, ...string[]]]>([
-    ['OOM', ...set('maxmemory', '1')],
-    ['NOREPLICAS', ...set('min-replicas-to-write', '1')],
-    ['READONLY', 'REPLICAOF', '127.0.0.1', '1'],
-    ['NOPERM', 'ACL', 'SETUSER', 'default', '-hset'],
-  ])('is lost with what they said, in the error and in the log: %s', async (code, ...refuse) => {
+  it('is lost with what they said, in the error and in the log', async () => {
     const app = await boot({
       imports: [RedlockModule.forRoot({ masters: [...masters.urls], masterTimeout: '500ms', ttl: '2s' })],
     });
     const lock = await app.get(LockService).acquire('held', { wait: '20s', extend: true });
     const lost = new Promise((resolve) => lock.signal.addEventListener('abort', resolve));
-    for (const { port } of masters.servers.slice(1)) await command(port, ...refuse);
+    for (const { port } of masters.servers.slice(1)) await command(port, 'REPLICAOF', '127.0.0.1', '1');
     await lost;
     const [a, b, c] = masters.servers.map(({ port }) => `127.0.0.1:${port}`);
-    const said = new RegExp(`${a}: [^;]*; ${b}: ${code} [^;]*; ${c}: ${code} [^;]*\\)`);
+    const said = new RegExp(`${a}: [^;]*; ${b}: READONLY [^;]*; ${c}: READONLY [^;]*\\)`);
     expect(String(lock.signal.reason)).toMatch(said);
     const lines = logs.filter((line) => /the lock on "held"/.test(line));
     expect(lines).toEqual([
