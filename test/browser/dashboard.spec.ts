@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, request as requestOf, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { type CanActivate, type INestApplication, Injectable, type ModuleMetadata } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
 import { LockService, RedlockModule } from 'nestjs-redlock';
@@ -15,7 +15,7 @@ import { ADAPTERS } from '../e2e/support/adapters.js';
 import { closeAll, listen } from '../e2e/support/applications.js';
 
 /** Limit for one test, in milliseconds: a busy machine draws slowly. */
-const TEST = 180_000;
+jest.setTimeout(180_000);
 const SEEN_WITHIN = 60_000;
 const LONG = 'tenant:a-name-that-never-ends:'.repeat(6);
 const SIZES = {
@@ -74,7 +74,7 @@ afterEach(async () => {
   await Promise.all(browser.contexts().map((context) => context.close()));
   await closeAll();
   expect(complaints.splice(0)).toEqual([]);
-}, TEST);
+});
 
 afterAll(async () => {
   await browser.close();
@@ -213,46 +213,39 @@ describe.each(ADAPTERS)('The page of the dashboard on $platform', ({ platform, a
         await page.close();
       }
     },
-    TEST,
   );
 
-  it(
-    'works below a global prefix and behind a proxy that adds another one, and releases a lock by force',
-    async () => {
-      const { url, locks } = await start(adapter, (app) => app.setGlobalPrefix('internal'));
-      const lock = await locks.acquire('order:1', '5m');
-      const page = await open(`${await behindProxy(url)}/internal/admin/locks`, 'desktop');
-      await page.getByText('3 of 3 masters vote.', { exact: true }).waitFor();
-      // An application without jobs has no section for them.
-      await expect(page.getByRole('region', { name: 'Jobs' }).count()).resolves.toBe(0);
-      await page.getByRole('button', { name: 'order:1', exact: true }).click();
-      await page.getByRole('button', { name: 'Release by force…' }).click();
-      const dialog = page.getByRole('dialog');
-      await dialog.getByRole('textbox').fill('order:2');
-      await dialog.getByRole('button', { name: 'Release', exact: true }).click();
-      await dialog.getByText('This is not the name of the resource.').waitFor();
-      await dialog.getByRole('textbox').fill('order:1');
-      await page.keyboard.press('Enter');
-      await page.locator('#inspection').getByText('released by force', { exact: true }).waitFor();
-      await page.getByRole('log').getByText('"anna" released "order:1"').waitFor();
-      await expect(lock.extend()).rejects.toMatchObject({ code: 'LOCK_LOST' });
-      await page.getByRole('log').getByText('lost the lock on "order:1"').waitFor();
-    },
-    TEST,
-  );
+  it('works below a global prefix and behind a proxy that adds another one, and releases a lock by force', async () => {
+    const { url, locks } = await start(adapter, (app) => app.setGlobalPrefix('internal'));
+    const lock = await locks.acquire('order:1', '5m');
+    const page = await open(`${await behindProxy(url)}/internal/admin/locks`, 'desktop');
+    await page.getByText('3 of 3 masters vote.', { exact: true }).waitFor();
+    // An application without jobs has no section for them.
+    await expect(page.getByRole('region', { name: 'Jobs' }).count()).resolves.toBe(0);
+    await page.getByRole('button', { name: 'order:1', exact: true }).click();
+    await page.getByRole('button', { name: 'Release by force…' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('textbox').fill('order:2');
+    await dialog.getByRole('button', { name: 'Release', exact: true }).click();
+    await dialog.getByText('This is not the name of the resource.').waitFor();
+    await dialog.getByRole('textbox').fill('order:1');
+    await page.keyboard.press('Enter');
+    await page.locator('#inspection').getByText('released by force', { exact: true }).waitFor();
+    await page.getByRole('log').getByText('"anna" released "order:1"').waitFor();
+    await expect(lock.extend()).rejects.toMatchObject({ code: 'LOCK_LOST' });
+    await page.getByRole('log').getByText('lost the lock on "order:1"').waitFor();
+  });
 
-  it(
-    'gives nothing to a page of another site whose name is bound to the address of the server, and is served under its own name',
-    async () => {
-      const open = { guards: 'none', hosts: ['ops.example'] } as const;
-      const { url, locks } = await start(adapter, undefined, {}, open);
-      await using lock = await locks.acquire(`rebound:${platform}`, '5m');
-      const { port } = new URL(url);
-      const page = await browser.newPage();
-      const landing = await page.goto(`http://evil.example:${port}/admin/locks`);
-      expect([landing?.status(), await landing?.text()]).toEqual([403, expect.stringContaining('option hosts')]);
-      // What a script of that site can do, with everything that the page of the dashboard sends.
-      const taken = await page.evaluate<unknown[]>(`(async () => {
+  it('gives nothing to a page of another site whose name is bound to the address of the server, and is served under its own name', async () => {
+    const open = { guards: 'none', hosts: ['ops.example'] } as const;
+    const { url, locks } = await start(adapter, undefined, {}, open);
+    await using lock = await locks.acquire(`rebound:${platform}`, '5m');
+    const { port } = new URL(url);
+    const page = await browser.newPage();
+    const landing = await page.goto(`http://evil.example:${port}/admin/locks`);
+    expect([landing?.status(), await landing?.text()]).toEqual([403, expect.stringContaining('option hosts')]);
+    // What a script of that site can do, with everything that the page of the dashboard sends.
+    const taken = await page.evaluate<unknown[]>(`(async () => {
         const headers = { 'x-redlock-dashboard': 'page', 'x-forwarded-host': 'localhost', 'content-type': 'application/json' };
         const ask = async (path, more) => {
           const answer = await fetch('/admin/locks/' + path, { headers, ...more });
@@ -263,94 +256,80 @@ describe.each(ADAPTERS)('The page of the dashboard on $platform', ({ platform, a
         const body = JSON.stringify({ resource: 'rebound:${platform}', ticket, confirm: 'rebound:${platform}' });
         return [inspected, await ask('api/state'), await ask('page/index.html'), await ask('api/release', { method: 'POST', body })];
       })()`);
-      const refused = ['api/inspect?resource=rebound:' + platform, 'api/state', 'page/index.html', 'api/release'];
-      expect(taken).toEqual(refused.map((path) => [path, 403, expect.stringContaining('option hosts')]));
-      await lock.extend();
-      await page.goto(`http://ops.example:${port}/admin/locks`);
-      await page.getByText('live', { exact: true }).waitFor();
-    },
-    TEST,
-  );
+    const refused = ['api/inspect?resource=rebound:' + platform, 'api/state', 'page/index.html', 'api/release'];
+    expect(taken).toEqual(refused.map((path) => [path, 403, expect.stringContaining('option hosts')]));
+    await lock.extend();
+    await page.goto(`http://ops.example:${port}/admin/locks`);
+    await page.getByText('live', { exact: true }).waitFor();
+  });
 
-  it(
-    'shows the permits of a name, and releases one by force',
-    async () => {
-      const { url, locks } = await start(adapter);
-      // The permit that is released by force stays taken on the masters, which both platforms use.
-      const name = `stripe:${platform}`;
-      const [one, other] = [
-        await locks.acquire(name, { permits: 2, ttl: '5m' }),
-        await locks.acquire(name, { permits: 2, ttl: '5m' }),
-      ];
-      const waiting = locks.acquire(name, { permits: 2, wait: '5m' });
-      const page = await open(`${url}/admin/locks`, 'phone');
-      await page.getByText('one of 2 permits', { exact: true }).waitFor();
-      await page.getByRole('button', { name, exact: true }).click();
-      const inspection = page.locator('#inspection');
-      await inspection.getByText('permits taken', { exact: true }).waitFor();
-      await expect(inspection.getByText('free', { exact: true }).count()).resolves.toBe(3);
+  it('shows the permits of a name, and releases one by force', async () => {
+    const { url, locks } = await start(adapter);
+    // The permit that is released by force stays taken on the masters, which both platforms use.
+    const name = `stripe:${platform}`;
+    const [one, other] = [
+      await locks.acquire(name, { permits: 2, ttl: '5m' }),
+      await locks.acquire(name, { permits: 2, ttl: '5m' }),
+    ];
+    const waiting = locks.acquire(name, { permits: 2, wait: '5m' });
+    const page = await open(`${url}/admin/locks`, 'phone');
+    await page.getByText('one of 2 permits', { exact: true }).waitFor();
+    await page.getByRole('button', { name, exact: true }).click();
+    const inspection = page.locator('#inspection');
+    await inspection.getByText('permits taken', { exact: true }).waitFor();
+    await expect(inspection.getByText('free', { exact: true }).count()).resolves.toBe(3);
+    expect([await misplaced(page), await tooFaint(page)]).toEqual([[], []]);
+    const title = `${name} #${one.slot}`;
+    await inspection.getByRole('button', { name: `#${one.slot}`, exact: true }).click();
+    await inspection.getByRole('heading', { name: title }).waitFor();
+    await expect(page.getByRole('textbox', { name: 'Resource' }).inputValue()).resolves.toBe(title);
+    await page.getByRole('button', { name: 'Release by force…' }).click();
+    await page.getByRole('dialog').getByRole('textbox').fill(title);
+    await page.keyboard.press('Enter');
+    await inspection.getByText('released by force', { exact: true }).waitFor();
+    await expect(one.extend()).rejects.toMatchObject({ code: 'LOCK_LOST' });
+    await page.getByRole('button', { name: `${name} #${other.slot}`, exact: true }).click();
+    await inspection.getByRole('heading', { name: `${name} #${other.slot}` }).waitFor();
+    await other.release();
+    await (await waiting).release();
+  });
+
+  it.each(['desktop', 'phone'] as const)('shows jobs that have finished and failed, and fits a %s', async (size) => {
+    const { url, locks } = await start(adapter, undefined, WITH_JOBS);
+    const { instance } = locks.status();
+    const page = await open(`${url}/admin/locks`, size, 'dark');
+    const jobs = page.getByRole('region', { name: 'Jobs' });
+    const [sync, broken] = ['sync', LONG].map((name) => jobs.getByRole('article', { name: `Job ${name}` }));
+    await sync!.getByText(/^1s · next .* in \d/).waitFor();
+    const finished = sync!
+      .getByRole('listitem')
+      .filter({ hasText: `on ${instance}` })
+      .filter({ hasText: 'ok' });
+    await finished
+      .filter({ hasText: /took \d\.\d s/ })
+      .first()
+      .waitFor();
+    const failed = broken!.getByRole('listitem').filter({ hasText: 'failed' });
+    await failed.filter({ hasText: 'no such table: customers_of_' }).first().waitFor();
+    expect([await misplaced(page), await tooFaint(page)]).toEqual([[], []]);
+    await expect(jobs.getByRole('button').count()).resolves.toBe(0);
+  });
+
+  it('shows a master that is down and a lost quorum at once, also on a phone', async () => {
+    const { url, locks } = await start(adapter);
+    const page = await open(`${url}/admin/locks`, 'phone', 'dark');
+    const [, second, third] = masters.servers;
+    await Promise.all([second!.kill(), third!.kill()]);
+    try {
+      await page.getByRole('status').getByText('No lock can be taken').waitFor();
+      const card = page.getByRole('article', { name: `Master 127.0.0.1:${second!.port}` });
+      await card.getByText('down', { exact: true }).waitFor();
+      await page.getByRole('log').getByText('no lock can be taken: 1 of 3 masters vote').waitFor();
       expect([await misplaced(page), await tooFaint(page)]).toEqual([[], []]);
-      const title = `${name} #${one.slot}`;
-      await inspection.getByRole('button', { name: `#${one.slot}`, exact: true }).click();
-      await inspection.getByRole('heading', { name: title }).waitFor();
-      await expect(page.getByRole('textbox', { name: 'Resource' }).inputValue()).resolves.toBe(title);
-      await page.getByRole('button', { name: 'Release by force…' }).click();
-      await page.getByRole('dialog').getByRole('textbox').fill(title);
-      await page.keyboard.press('Enter');
-      await inspection.getByText('released by force', { exact: true }).waitFor();
-      await expect(one.extend()).rejects.toMatchObject({ code: 'LOCK_LOST' });
-      await page.getByRole('button', { name: `${name} #${other.slot}`, exact: true }).click();
-      await inspection.getByRole('heading', { name: `${name} #${other.slot}` }).waitFor();
-      await other.release();
-      await (await waiting).release();
-    },
-    TEST,
-  );
-
-  it.each(['desktop', 'phone'] as const)(
-    'shows jobs that have finished and failed, and fits a %s',
-    async (size) => {
-      const { url, locks } = await start(adapter, undefined, WITH_JOBS);
-      const { instance } = locks.status();
-      const page = await open(`${url}/admin/locks`, size, 'dark');
-      const jobs = page.getByRole('region', { name: 'Jobs' });
-      const [sync, broken] = ['sync', LONG].map((name) => jobs.getByRole('article', { name: `Job ${name}` }));
-      await sync!.getByText(/^1s · next .* in \d/).waitFor();
-      const finished = sync!
-        .getByRole('listitem')
-        .filter({ hasText: `on ${instance}` })
-        .filter({ hasText: 'ok' });
-      await finished
-        .filter({ hasText: /took \d\.\d s/ })
-        .first()
-        .waitFor();
-      const failed = broken!.getByRole('listitem').filter({ hasText: 'failed' });
-      await failed.filter({ hasText: 'no such table: customers_of_' }).first().waitFor();
-      expect([await misplaced(page), await tooFaint(page)]).toEqual([[], []]);
-      await expect(jobs.getByRole('button').count()).resolves.toBe(0);
-    },
-    TEST,
-  );
-
-  it(
-    'shows a master that is down and a lost quorum at once, also on a phone',
-    async () => {
-      const { url, locks } = await start(adapter);
-      const page = await open(`${url}/admin/locks`, 'phone', 'dark');
-      const [, second, third] = masters.servers;
-      await Promise.all([second!.kill(), third!.kill()]);
-      try {
-        await page.getByRole('status').getByText('No lock can be taken').waitFor();
-        const card = page.getByRole('article', { name: `Master 127.0.0.1:${second!.port}` });
-        await card.getByText('down', { exact: true }).waitFor();
-        await page.getByRole('log').getByText('no lock can be taken: 1 of 3 masters vote').waitFor();
-        expect([await misplaced(page), await tooFaint(page)]).toEqual([[], []]);
-      } finally {
-        await Promise.all([second!.restart(), third!.restart()]);
-      }
-      await page.getByRole('status').getByText('Locks can be taken').waitFor();
-      await eventually(() => locks.status().canVote);
-    },
-    TEST,
-  );
+    } finally {
+      await Promise.all([second!.restart(), third!.restart()]);
+    }
+    await page.getByRole('status').getByText('Locks can be taken').waitFor();
+    await eventually(() => locks.status().canVote);
+  });
 });

@@ -2,15 +2,19 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { JobReport } from 'nestjs-redlock/schedule';
 import { RedisServer } from '../../../scripts/redis-servers.mjs';
 import { PAGES } from '../src/import/import.job.js';
-import { Instance } from './instance.js';
+import { Program } from '../../../test/support/program.js';
 
 const NAMES = ['one', 'two', 'three'];
+const PROGRAM = fileURLToPath(new URL('../dist/main.js', import.meta.url));
 /** The import is due every ten seconds, and a killed instance blocks it for four. */
-const TIME_LIMIT = 120_000;
+jest.setTimeout(120_000);
+
+type Instance = Program & { readonly name: string };
 
 let store: string;
 const masters: RedisServer[] = [];
@@ -20,8 +24,11 @@ beforeEach(async () => {
   store = await mkdtemp(join(tmpdir(), 'redlock-sample-'));
   for (let i = 0; i < 3; i++) masters.push(await RedisServer.start());
   const REDIS_URLS = masters.map(({ url }) => url).join(',');
-  for (const name of NAMES) instances.push(Instance.start(name, { STORE: store, REDIS_URLS }));
-}, 60_000);
+  for (const name of NAMES) {
+    const program = Program.start(PROGRAM, { PORT: '0', INSTANCE: name, STORE: store, REDIS_URLS });
+    instances.push(Object.assign(program, { name }));
+  }
+});
 
 afterEach(async () => {
   const started = instances.splice(0);
@@ -98,51 +105,39 @@ const numbers = (all: readonly Page[]): number[] => all.map(({ page }) => page);
 const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, i) => from + i);
 
 describe('Three processes on three Redis servers', () => {
-  it(
-    'make each report once',
-    async () => {
-      const lines = await until(async () => {
-        const all = await linesOf('reports.log');
-        return all.length >= 4 ? all : undefined;
-      });
-      const seconds = lines.filter(([, , attempt]) => attempt === '1').map(([second]) => second);
-      expect(new Set(seconds).size).toBe(seconds.length);
-    },
-    TIME_LIMIT,
-  );
+  it('make each report once', async () => {
+    const lines = await until(async () => {
+      const all = await linesOf('reports.log');
+      return all.length >= 4 ? all : undefined;
+    });
+    const seconds = lines.filter(([, , attempt]) => attempt === '1').map(([second]) => second);
+    expect(new Set(seconds).size).toBe(seconds.length);
+  });
 
-  it(
-    'go on with an import where the instance was that is killed',
-    async () => {
-      const { ended, imported } = await endInTheMiddle('SIGKILL');
-      const before = imported.filter(({ instance }) => instance === ended.name);
-      const after = imported.filter(({ instance }) => instance !== ended.name);
-      const next = after[0]!.page;
-      // Only the page may be imported twice after which the instance was killed before it set the checkpoint.
-      expect([before.length - 1, before.length]).toContain(next);
-      expect(numbers(before)).toEqual(range(0, before.length));
-      expect(numbers(after)).toEqual(range(next, PAGES));
-      expect(new Set(before.map(({ attempt }) => attempt))).toEqual(new Set([1]));
-      expect(new Set(after.map(({ attempt }) => attempt))).toEqual(new Set([2]));
-      await expect(attempts({ ended })).resolves.toEqual([
-        { instance: after[0]!.instance, attempt: 2, outcome: 'ok' },
-        { instance: ended.name, attempt: 1, outcome: 'unfinished' },
-      ]);
-    },
-    TIME_LIMIT,
-  );
+  it('go on with an import where the instance was that is killed', async () => {
+    const { ended, imported } = await endInTheMiddle('SIGKILL');
+    const before = imported.filter(({ instance }) => instance === ended.name);
+    const after = imported.filter(({ instance }) => instance !== ended.name);
+    const next = after[0]!.page;
+    // Only the page may be imported twice after which the instance was killed before it set the checkpoint.
+    expect([before.length - 1, before.length]).toContain(next);
+    expect(numbers(before)).toEqual(range(0, before.length));
+    expect(numbers(after)).toEqual(range(next, PAGES));
+    expect(new Set(before.map(({ attempt }) => attempt))).toEqual(new Set([1]));
+    expect(new Set(after.map(({ attempt }) => attempt))).toEqual(new Set([2]));
+    await expect(attempts({ ended })).resolves.toEqual([
+      { instance: after[0]!.instance, attempt: 2, outcome: 'ok' },
+      { instance: ended.name, attempt: 1, outcome: 'unfinished' },
+    ]);
+  });
 
-  it(
-    'import no page twice when the instance is asked to end',
-    async () => {
-      const { ended, imported } = await endInTheMiddle('SIGTERM');
-      expect(numbers(imported)).toEqual(range(0, PAGES));
-      expect(imported.at(-1)!.instance).not.toBe(ended.name);
-      await expect(attempts({ ended })).resolves.toEqual([
-        { instance: imported.at(-1)!.instance, attempt: 2, outcome: 'ok' },
-        { instance: ended.name, attempt: 1, outcome: 'unfinished' },
-      ]);
-    },
-    TIME_LIMIT,
-  );
+  it('import no page twice when the instance is asked to end', async () => {
+    const { ended, imported } = await endInTheMiddle('SIGTERM');
+    expect(numbers(imported)).toEqual(range(0, PAGES));
+    expect(imported.at(-1)!.instance).not.toBe(ended.name);
+    await expect(attempts({ ended })).resolves.toEqual([
+      { instance: imported.at(-1)!.instance, attempt: 2, outcome: 'ok' },
+      { instance: ended.name, attempt: 1, outcome: 'unfinished' },
+    ]);
+  });
 });

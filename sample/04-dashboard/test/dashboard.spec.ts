@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { type INestApplication, Logger } from '@nestjs/common';
 import type { Browser } from 'playwright-core';
 import { LocalMasters } from '../src/masters/local-masters.js';
@@ -12,7 +12,7 @@ import { CONFIG } from './config.js';
 import { DashboardPage, seen, until } from './dashboard-page.js';
 
 /** Limit for one test, in milliseconds. Each wait within it has a limit of its own. */
-const TEST = 180_000;
+jest.setTimeout(180_000);
 
 let app: INestApplication;
 let browser: Browser;
@@ -45,176 +45,136 @@ function processStateOf(number: number): string {
 
 // The tests continue each other, on one page.
 describe('The dashboard', () => {
-  it(
-    'refuses the requests of another page in the same browser',
-    async () => {
-      const url = await app.getUrl();
-      const elsewhere = createServer((_, response) => response.setHeader('content-type', 'text/html').end('<p>hello'));
-      await once(elsewhere.listen(0, '127.0.0.1'), 'listening');
-      const other = await browser.newPage();
-      try {
-        await other.goto(`http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}`);
-        const answered = other.waitForResponse(/masters\/1\/kill$/);
-        await other.evaluate(`void fetch('${url}/masters/1/kill', { method: 'POST', mode: 'no-cors' })`);
-        expect((await answered).status()).toBe(403);
-        expect(processStateOf(1)).not.toBe('');
-      } finally {
-        await other.close();
-        elsewhere.close();
-      }
-    },
-    TEST,
-  );
+  it('refuses the requests of another page in the same browser', async () => {
+    const url = await app.getUrl();
+    const elsewhere = createServer((_, response) => response.setHeader('content-type', 'text/html').end('<p>hello'));
+    await once(elsewhere.listen(0, '127.0.0.1'), 'listening');
+    const other = await browser.newPage();
+    try {
+      await other.goto(`http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}`);
+      const answered = other.waitForResponse(/masters\/1\/kill$/);
+      await other.evaluate(`void fetch('${url}/masters/1/kill', { method: 'POST', mode: 'no-cors' })`);
+      expect((await answered).status()).toBe(403);
+      expect(processStateOf(1)).not.toBe('');
+    } finally {
+      await other.close();
+      elsewhere.close();
+    }
+  });
 
-  it(
-    'shows the holder of a lock, the masters that have it, and the waiters',
-    async () => {
-      const holder = await page.holderOf('endless');
-      for (const number of [1, 2, 3]) await seen(page.lock('endless').getByLabel(`master ${number}: has the key`));
-      const others = CONFIG.instances.filter((name) => name !== holder);
-      const waiting = await until(
-        () => page.waitingFor('endless'),
-        (names) => names.length === others.length,
-      );
-      expect(waiting).toEqual(others);
-    },
-    TEST,
-  );
+  it('shows the holder of a lock, the masters that have it, and the waiters', async () => {
+    const holder = await page.holderOf('endless');
+    for (const number of [1, 2, 3]) await seen(page.lock('endless').getByLabel(`master ${number}: has the key`));
+    const others = CONFIG.instances.filter((name) => name !== holder);
+    const waiting = await until(
+      () => page.waitingFor('endless'),
+      (names) => names.length === others.length,
+    );
+    expect(waiting).toEqual(others);
+  });
 
-  it(
-    'counts the remaining time down, and up again when the lock is extended',
-    async () => {
-      const holder = await page.holderOf('endless');
-      const shown: number[] = [];
-      const watch = async (): Promise<number[]> => {
-        shown.push(await page.remaining('endless'));
-        return shown;
-      };
-      // Neighbouring figures, since the highest and the lowest of one cycle may never come again.
-      const fell = (figures: number[]): boolean => figures.some((left, i) => left < (figures[i - 1] ?? 0));
-      const rose = (figures: number[]): boolean => figures.some((left, i) => left > (figures[i - 1] ?? left));
-      await until(watch, (figures) => fell(figures) && rose(figures));
-      expect(Math.max(...shown)).toBeLessThanOrEqual(3_000);
-      expect(await page.holderOf('endless')).toBe(holder);
-    },
-    TEST,
-  );
+  it('counts the remaining time down, and up again when the lock is extended', async () => {
+    const holder = await page.holderOf('endless');
+    const shown: number[] = [];
+    const watch = async (): Promise<number[]> => {
+      shown.push(await page.remaining('endless'));
+      return shown;
+    };
+    // Neighbouring figures, since the highest and the lowest of one cycle may never come again.
+    const fell = (figures: number[]): boolean => figures.some((left, i) => left < (figures[i - 1] ?? 0));
+    const rose = (figures: number[]): boolean => figures.some((left, i) => left > (figures[i - 1] ?? left));
+    await until(watch, (figures) => fell(figures) && rose(figures));
+    expect(Math.max(...shown)).toBeLessThanOrEqual(3_000);
+    expect(await page.holderOf('endless')).toBe(holder);
+  });
 
-  it(
-    'shows a killed master as down, while locks continue to change hands',
-    async () => {
-      await page.press('Kill master 1');
-      await seen(page.master(1).getByText('down', { exact: true }));
-      await seen(page.master(1).getByText('not running'));
-      expect(app.get(LocalMasters).find(1).pid).toBeUndefined();
-      await page.untilStatus('Quorum: 2 of 3 masters vote');
-      await page.untilHandedOn();
-      expect(await page.figure('losses')).toBe(0);
-      await seen(page.inLog('You: kill master 1'));
-      await seen(page.inLog('Master 1 is down'));
-    },
-    TEST,
-  );
+  it('shows a killed master as down, while locks continue to change hands', async () => {
+    await page.press('Kill master 1');
+    await seen(page.master(1).getByText('down', { exact: true }));
+    await seen(page.master(1).getByText('not running'));
+    expect(app.get(LocalMasters).find(1).pid).toBeUndefined();
+    await page.untilStatus('Quorum: 2 of 3 masters vote');
+    await page.untilHandedOn();
+    expect(await page.figure('losses')).toBe(0);
+    await seen(page.inLog('You: kill master 1'));
+    await seen(page.inLog('Master 1 is down'));
+  });
 
-  it(
-    'shows a restarted master as quarantined with the remaining time, and then as voting',
-    async () => {
-      const badge = page.master(1).getByText(/^quarantined for \d\.\d s$/);
-      const shown: number[] = [];
-      const watch = async (): Promise<number[]> => {
-        shown.push(...(await badge.allInnerTexts()).map((text) => Number(text.replace(/[^\d.]/g, ''))));
-        return shown;
-      };
-      await page.press('Restart master 1');
-      // The first quarantine may be shorter: its length is final when the other masters have reported the ttls in use.
-      const fellTo = (seconds: number[]): number[] => seconds.filter((left, i) => left < (seconds[i - 1] ?? 0));
-      // The ttl in use and its drift.
-      await until(watch, (seconds) => fellTo(seconds).some((left) => left > 1 && left <= 3.1));
-      // `maxTtl` and its drift.
-      expect(Math.max(...shown)).toBeLessThanOrEqual(5.1);
-      await seen(page.master(1).getByText('voting', { exact: true }));
-      await seen(page.inLog(/Master 1 is quarantined for \d\.\d s/));
-      await seen(page.inLog('Master 1 votes'));
-    },
-    TEST,
-  );
+  it('shows a restarted master as quarantined with the remaining time, and then as voting', async () => {
+    const badge = page.master(1).getByText(/^quarantined for \d\.\d s$/);
+    const shown: number[] = [];
+    const watch = async (): Promise<number[]> => {
+      shown.push(...(await badge.allInnerTexts()).map((text) => Number(text.replace(/[^\d.]/g, ''))));
+      return shown;
+    };
+    await page.press('Restart master 1');
+    // The first quarantine may be shorter: its length is final when the other masters have reported the ttls in use.
+    const fellTo = (seconds: number[]): number[] => seconds.filter((left, i) => left < (seconds[i - 1] ?? 0));
+    // The ttl in use and its drift.
+    await until(watch, (seconds) => fellTo(seconds).some((left) => left > 1 && left <= 3.1));
+    // `maxTtl` and its drift.
+    expect(Math.max(...shown)).toBeLessThanOrEqual(5.1);
+    await seen(page.master(1).getByText('voting', { exact: true }));
+    await seen(page.inLog(/Master 1 is quarantined for \d\.\d s/));
+    await seen(page.inLog('Master 1 votes'));
+  });
 
-  it(
-    'shows a paused master as silent, without any loss',
-    async () => {
-      await page.press('Pause master 2');
-      await seen(page.master(2).getByText('silent', { exact: true }));
-      expect(processStateOf(2)).toMatch(/^T/);
-      await page.untilHandedOn();
-      expect(await page.figure('losses')).toBe(0);
-    },
-    TEST,
-  );
+  it('shows a paused master as silent, without any loss', async () => {
+    await page.press('Pause master 2');
+    await seen(page.master(2).getByText('silent', { exact: true }));
+    expect(processStateOf(2)).toMatch(/^T/);
+    await page.untilHandedOn();
+    expect(await page.figure('losses')).toBe(0);
+  });
 
-  it(
-    'shows a loss when a second master is paused, and the holder of the lock when both resume',
-    async () => {
-      await page.press('Pause master 3');
-      await page.untilStatus('No quorum: 1 of 3 masters vote');
-      await seen(page.lock('endless').getByLabel('master 3: does not say, it is silent'));
-      await seen(page.inLog(/[ABC] lost endless after .*: its validity ended before a quorum extended it/));
-      await seen(page.alert(/Latest loss, .*[ABC] lost /));
-      await seen(page.page.locator('#timeline .loss'));
-      expect(await page.figure('losses')).toBeGreaterThan(0);
+  it('shows a loss when a second master is paused, and the holder of the lock when both resume', async () => {
+    await page.press('Pause master 3');
+    await page.untilStatus('No quorum: 1 of 3 masters vote');
+    await seen(page.lock('endless').getByLabel('master 3: does not say, it is silent'));
+    await seen(page.inLog(/[ABC] lost endless after .*: its validity ended before a quorum extended it/));
+    await seen(page.alert(/Latest loss, .*[ABC] lost /));
+    await seen(page.page.locator('#timeline .loss'));
+    expect(await page.figure('losses')).toBeGreaterThan(0);
 
-      await page.press('Resume master 2');
-      await page.press('Resume master 3');
-      await page.untilStatus('Quorum: 3 of 3 masters vote');
-      expect(processStateOf(2)).not.toMatch(/^T/);
-      await page.untilHandedOn();
-      expect(await until(() => page.holderOf('endless'), isInstance)).toMatch(/^[ABC]$/);
-    },
-    TEST,
-  );
+    await page.press('Resume master 2');
+    await page.press('Resume master 3');
+    await page.untilStatus('Quorum: 3 of 3 masters vote');
+    expect(processStateOf(2)).not.toMatch(/^T/);
+    await page.untilHandedOn();
+    expect(await until(() => page.holderOf('endless'), isInstance)).toMatch(/^[ABC]$/);
+  });
 
-  it(
-    'shows that a paused holder has lost its lock to another instance',
-    async () => {
-      const holder = await page.holderOf('endless');
-      await page.press(`Pause instance ${holder}`);
-      const next = await until(
-        () => page.holderOf('endless'),
-        (text) => isInstance(text) && text !== holder,
-      );
-      await seen(page.inLog(`${holder} → ${next} endless`));
-      const losses = page.inLog(`${holder} lost endless`);
-      const before = await losses.count();
-      await page.press(`Resume instance ${holder}`);
-      await losses.nth(before).waitFor();
-      // Its late report must not change the displayed holder.
-      await page.untilHandedOn();
-      expect(await page.holderOf('endless')).toBe(next);
-    },
-    TEST,
-  );
+  it('shows that a paused holder has lost its lock to another instance', async () => {
+    const holder = await page.holderOf('endless');
+    await page.press(`Pause instance ${holder}`);
+    const next = await until(
+      () => page.holderOf('endless'),
+      (text) => isInstance(text) && text !== holder,
+    );
+    await seen(page.inLog(`${holder} → ${next} endless`));
+    const losses = page.inLog(`${holder} lost endless`);
+    const before = await losses.count();
+    await page.press(`Resume instance ${holder}`);
+    await losses.nth(before).waitFor();
+    // Its late report must not change the displayed holder.
+    await page.untilHandedOn();
+    expect(await page.holderOf('endless')).toBe(next);
+  });
 
-  it(
-    'shows past events on a page that opens later',
-    async () => {
-      const late = await DashboardPage.open(browser, await app.getUrl());
-      await seen(late.alert(/Latest loss, .*[ABC] lost /));
-      await seen(late.inLog('lost endless'));
-      await seen(late.inLog('You: kill master 1'));
-      expect(await late.figure('losses')).toBe(await page.figure('losses'));
-      await late.page.close();
-    },
-    TEST,
-  );
+  it('shows past events on a page that opens later', async () => {
+    const late = await DashboardPage.open(browser, await app.getUrl());
+    await seen(late.alert(/Latest loss, .*[ABC] lost /));
+    await seen(late.inLog('lost endless'));
+    await seen(late.inLog('You: kill master 1'));
+    expect(await late.figure('losses')).toBe(await page.figure('losses'));
+    await late.page.close();
+  });
 
-  it(
-    'can be read without hand-offs',
-    async () => {
-      const handOff = page.inLog('→').first();
-      await seen(handOff);
-      await page.page.getByLabel('with hand-offs').uncheck();
-      await handOff.waitFor({ state: 'hidden' });
-      expect(await page.inLog('lost endless').first().isVisible()).toBe(true);
-    },
-    TEST,
-  );
+  it('can be read without hand-offs', async () => {
+    const handOff = page.inLog('→').first();
+    await seen(handOff);
+    await page.page.getByLabel('with hand-offs').uncheck();
+    await handOff.waitFor({ state: 'hidden' });
+    expect(await page.inLog('lost endless').first().isVisible()).toBe(true);
+  });
 });

@@ -1,36 +1,22 @@
 import type { AddressInfo, Server } from 'node:net';
-import { afterEach, describe, expect, it } from '@jest/globals';
-import type { INestMicroservice } from '@nestjs/common';
+import { describe, expect, it } from '@jest/globals';
 import { NestFactory } from '@nestjs/core';
-import { type ClientProxy, ClientProxyFactory, type MicroserviceOptions, Transport } from '@nestjs/microservices';
+import { ClientProxyFactory, type MicroserviceOptions, Transport } from '@nestjs/microservices';
 import type { RedlockModuleOptions } from 'nestjs-redlock';
 import { memoryMasters } from 'nestjs-redlock/testing';
 import { lastValueFrom } from 'rxjs';
-import { Gate, Refusals } from '../../../test/support/gate.js';
+import { Refusals } from '../../../test/support/gate.js';
+import { closeLater, twoInstances } from '../../../test/support/instances.js';
 import type { Booking, Receipt } from '../src/accounts.controller.js';
 import { AppModule } from '../src/app.module.js';
 import type { Bank } from '../src/bank.js';
 
 const host = '127.0.0.1';
-const apps: INestMicroservice[] = [];
-const clients: ClientProxy[] = [];
-const gates: Gate[] = [];
-
-afterEach(async () => {
-  for (const gate of gates.splice(0)) gate.stayOpen();
-  for (const client of clients.splice(0)) await client.close();
-  await Promise.all(apps.splice(0).map((app) => app.close()));
-});
-
-/** Starts two instances of the service with a bank that answers when the test lets it. */
+/** Two instances of the service with a bank that answers when the test lets it. */
 async function startTwo(options: Partial<RedlockModuleOptions> = {}) {
-  const gate = new Gate();
-  gates.push(gate);
   const refusals = new Refusals();
-  const bank: Bank = { book: () => gate.pass() };
   const locks = { masters: memoryMasters(3), observers: [refusals], ...options };
-  const [first, second] = [await start(locks, bank), await start(locks, bank)];
-  return { gate, refusals, first, second };
+  return { refusals, ...(await twoInstances((gate) => start(locks, { book: () => gate.pass() }))) };
 }
 
 /** Sends a message to an instance, and resolves with its answer. */
@@ -42,11 +28,11 @@ async function start(locks: RedlockModuleOptions, bank: Bank): Promise<Send> {
     options: { host, port: 0 },
     logger: false,
   });
-  apps.push(app);
+  closeLater(() => app.close());
   await app.listen();
   const { port } = app.unwrap<Server>().address() as AddressInfo;
   const client = ClientProxyFactory.create({ transport: Transport.TCP, options: { host, port } });
-  clients.push(client);
+  closeLater(() => client.close());
   return (pattern, booking) => {
     const answer = lastValueFrom(client.send<Receipt>(pattern, booking));
     // A failed test does not wait for its answers.

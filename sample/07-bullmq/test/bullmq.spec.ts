@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { getQueueToken } from '@nestjs/bullmq';
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -7,11 +7,11 @@ import type { RedlockModuleOptions } from 'nestjs-redlock';
 import { memoryMasters } from 'nestjs-redlock/testing';
 import { RedisServer } from '../../../scripts/redis-servers.mjs';
 import { Gate, Refusals } from '../../../test/support/gate.js';
+import { closeLater } from '../../../test/support/instances.js';
 import { AppModule } from '../src/app.module.js';
 import type { BillingService, Invoice } from '../src/billing.service.js';
 import { QUEUE } from '../src/queue.js';
 
-const closers: (() => Promise<unknown>)[] = [];
 let server: RedisServer;
 
 beforeAll(async () => {
@@ -19,9 +19,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await server.stop();
-});
-afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
 });
 
 /** Starts two workers with a billing system that answers when the test lets it. */
@@ -35,12 +32,12 @@ async function startTwo(options: Partial<RedlockModuleOptions> = {}) {
     const module = AppModule.register(server.url, locks, billing);
     const app = await NestFactory.createApplicationContext(module, { logger: false });
     apps.push(app);
-    closers.push(() => app.close());
+    closeLater(() => app.close());
   }
   const queue = apps[0]!.get<Queue<Invoice>>(getQueueToken(QUEUE));
   const events = new QueueEvents(QUEUE, { connection: { url: server.url } });
-  closers.unshift(() => events.close());
-  closers.unshift(async () => Object.values(gates).forEach((gate) => gate.stayOpen()));
+  closeLater(() => events.close());
+  closeLater(() => Object.values(gates).forEach((gate) => gate.stayOpen()));
   await events.waitUntilReady();
   const add = (customer: string): Promise<Job<Invoice>> => queue.add('charge', { customer, amount: 1 });
   const completed = (job: Job<Invoice>): Promise<unknown> => job.waitUntilFinished(events, 15_000);

@@ -1,28 +1,15 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
-import type { INestApplication } from '@nestjs/common';
+import { describe, expect, it } from '@jest/globals';
 import { NestFactory } from '@nestjs/core';
 import type { RedlockModuleOptions } from 'nestjs-redlock';
 import { memoryMasters } from 'nestjs-redlock/testing';
-import { Gate } from '../../../test/support/gate.js';
+import { closeLater, twoInstances } from '../../../test/support/instances.js';
 import { AppModule } from '../src/app.module.js';
 import type { Payments } from '../src/payments.js';
 
-const apps: INestApplication[] = [];
-const gates: Gate[] = [];
-
-afterEach(async () => {
-  for (const gate of gates.splice(0)) gate.stayOpen();
-  await Promise.all(apps.splice(0).map((app) => app.close()));
-});
-
-/** Starts two instances of the application with a payment provider that answers when the test lets it. */
-async function startTwo(options: Partial<RedlockModuleOptions> = {}) {
-  const gate = new Gate();
-  gates.push(gate);
-  const payments: Payments = { charge: () => gate.pass() };
+/** Two instances of the application with a payment provider that answers when the test lets it. */
+function startTwo(options: Partial<RedlockModuleOptions> = {}) {
   const locks = { masters: memoryMasters(3), ...options };
-  const [first, second] = [await start(locks, payments), await start(locks, payments)];
-  return { gate, first, second };
+  return twoInstances((gate) => start(locks, { charge: () => gate.pass() }));
 }
 
 /** Checks out a cart, and resolves with the response to the GraphQL client. */
@@ -30,7 +17,7 @@ type CheckOut = (cart: string) => Promise<unknown>;
 
 async function start(locks: RedlockModuleOptions, payments: Payments): Promise<CheckOut> {
   const app = await NestFactory.create(AppModule.register(locks, payments), { logger: false });
-  apps.push(app);
+  closeLater(() => app.close());
   await app.listen(0, '127.0.0.1');
   const url = `${await app.getUrl()}/graphql`;
   return async (cart) => {

@@ -1,33 +1,18 @@
 import { once } from 'node:events';
-import { afterEach, describe, expect, it } from '@jest/globals';
-import type { INestApplication } from '@nestjs/common';
+import { describe, expect, it } from '@jest/globals';
 import { NestFactory } from '@nestjs/core';
 import { WsAdapter } from '@nestjs/platform-ws';
 import type { RedlockModuleOptions } from 'nestjs-redlock';
 import { memoryMasters } from 'nestjs-redlock/testing';
 import { WebSocket } from 'ws';
-import { Gate } from '../../../test/support/gate.js';
+import { closeLater, twoInstances } from '../../../test/support/instances.js';
 import { AppModule } from '../src/app.module.js';
 import type { Renderer } from '../src/renderer.js';
 
-const apps: INestApplication[] = [];
-const sockets: WebSocket[] = [];
-const gates: Gate[] = [];
-
-afterEach(async () => {
-  for (const gate of gates.splice(0)) gate.stayOpen();
-  for (const socket of sockets.splice(0)) socket.terminate();
-  await Promise.all(apps.splice(0).map((app) => app.close()));
-});
-
-/** Starts two instances of the application with a client each, and work that ends when the test lets it. */
-async function startTwo(options: Partial<RedlockModuleOptions> = {}) {
-  const gate = new Gate();
-  gates.push(gate);
-  const renderer: Renderer = { render: () => gate.pass() };
+/** Two instances of the application with a client each, and work that ends when the test lets it. */
+function startTwo(options: Partial<RedlockModuleOptions> = {}) {
   const locks = { masters: memoryMasters(3), ...options };
-  const [first, second] = [await start(locks, renderer), await start(locks, renderer)];
-  return { gate, first, second };
+  return twoInstances((gate) => start(locks, { render: () => gate.pass() }));
 }
 
 /** Asks an instance to publish a document, and resolves with the message that the client receives. */
@@ -35,11 +20,11 @@ type Publish = (document: string) => Promise<unknown>;
 
 async function start(locks: RedlockModuleOptions, renderer: Renderer): Promise<Publish> {
   const app = await NestFactory.create(AppModule.register(locks, renderer), { logger: false });
-  apps.push(app);
+  closeLater(() => app.close());
   app.useWebSocketAdapter(new WsAdapter(app));
   await app.listen(0, '127.0.0.1');
   const socket = new WebSocket((await app.getUrl()).replace('http', 'ws'));
-  sockets.push(socket);
+  closeLater(() => socket.terminate());
   await once(socket, 'open');
   return async (document) => {
     const heard = once(socket, 'message') as Promise<[Buffer]>;

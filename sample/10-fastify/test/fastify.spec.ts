@@ -1,39 +1,31 @@
 import { once } from 'node:events';
 import { get } from 'node:http';
 import { PassThrough } from 'node:stream';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { LockService, type RedlockModuleOptions } from 'nestjs-redlock';
 import { memoryMasters } from 'nestjs-redlock/testing';
-import { Gate } from '../../../test/support/gate.js';
+import { closeLater, twoInstances } from '../../../test/support/instances.js';
 import { AppModule } from '../src/app.module.js';
 import type { ExportsService } from '../src/exports.service.js';
 
-const apps: NestFastifyApplication[] = [];
-const streams: PassThrough[] = [];
-const gates: Gate[] = [];
-
-afterEach(async () => {
-  for (const gate of gates.splice(0)) gate.stayOpen();
-  for (const stream of streams.splice(0)) stream.destroy();
-  await Promise.all(apps.splice(0).map((app) => app.close()));
+let streams: PassThrough[];
+beforeEach(() => {
+  streams = [];
 });
 
-/** Starts two instances of the application, with exports whose rows arrive when the test writes them. */
-async function startTwo(options: Partial<RedlockModuleOptions> = {}) {
-  const gate = new Gate();
-  gates.push(gate);
+/** Two instances of the application, with exports whose rows arrive when the test writes them. */
+function startTwo(options: Partial<RedlockModuleOptions> = {}) {
   const rows = (): PassThrough => {
     const stream = new PassThrough();
     stream.write('1\n');
     streams.push(stream);
+    closeLater(() => stream.destroy());
     return stream;
   };
-  const exports: ExportsService = { rows, refresh: () => gate.pass() };
   const locks = { masters: memoryMasters(3), ...options };
-  const [first, second] = [await start(locks, exports), await start(locks, exports)];
-  return { gate, first, second };
+  return twoInstances((gate) => start(locks, { rows, refresh: () => gate.pass() }));
 }
 
 /** One instance, as its clients see it. */
@@ -47,7 +39,7 @@ interface Instance {
 async function start(options: RedlockModuleOptions, exports: ExportsService): Promise<Instance> {
   const module = AppModule.register(options, exports);
   const app = await NestFactory.create<NestFastifyApplication>(module, new FastifyAdapter(), { logger: false });
-  apps.push(app);
+  closeLater(() => app.close());
   await app.listen(0, '127.0.0.1');
   const url = await app.getUrl();
   return {

@@ -1,13 +1,16 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
 import { RedisServer } from '../../../scripts/redis-servers.mjs';
 import { type Entry, Ledger } from '../src/ledger.js';
-import { Instance } from './instance.js';
+import { Program } from '../../../test/support/program.js';
+
+const PROGRAM = fileURLToPath(new URL('../dist/main.js', import.meta.url));
 
 const masters: RedisServer[] = [];
-const instances: Instance[] = [];
+const instances: Program[] = [];
 let store: string;
 
 beforeAll(async () => {
@@ -26,15 +29,15 @@ afterEach(async () => {
   rmSync(store, { recursive: true, force: true });
 });
 
-export function start(env: NodeJS.ProcessEnv = {}): Instance {
+export function start(env: NodeJS.ProcessEnv = {}): Program {
   const urls = masters.map(({ url }) => url).join(',');
-  const instance = Instance.start({ REDLOCK_MASTERS: urls, STORE: store, BATCH_TIME: '300', ...env });
+  const instance = Program.start(PROGRAM, { REDLOCK_MASTERS: urls, STORE: store, BATCH_TIME: '300', ...env });
   instances.push(instance);
   return instance;
 }
 
 /** Starts an instance that works and one that waits for it to leave, as in the middle of a deployment. */
-export async function deploy(env: NodeJS.ProcessEnv = {}): Promise<[old: Instance, fresh: Instance]> {
+export async function deploy(env: NodeJS.ProcessEnv = {}): Promise<[old: Program, fresh: Program]> {
   const old = start(env);
   await old.says('begun');
   const fresh = start();
@@ -42,10 +45,10 @@ export async function deploy(env: NodeJS.ProcessEnv = {}): Promise<[old: Instanc
   return [old, fresh];
 }
 
-export const entriesOf = (instance: Instance): Entry[] =>
+export const entriesOf = (instance: Program): Entry[] =>
   new Ledger(store).entries().filter((entry) => entry.instance === instance.pid);
 
-export function done(instance?: Instance): number[] {
+export function done(instance?: Program): number[] {
   const entries = instance ? entriesOf(instance) : new Ledger(store).entries();
   return entries.filter(({ event }) => event === 'done').map(({ batch }) => batch);
 }

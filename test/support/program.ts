@@ -1,12 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 
-const PROGRAM = fileURLToPath(new URL('../dist/main.js', import.meta.url));
-
-/** One instance of the worker, in a process of its own. */
-export class Instance {
+/** One instance of a program, in a process of its own. */
+export class Program {
   private readonly output: string[] = [];
   private readonly listeners = new Set<() => void>();
   /** Resolves with exit status and signal. */
@@ -16,19 +13,23 @@ export class Instance {
     this.ended = once(child, 'close') as typeof this.ended;
   }
 
-  static start(env: NodeJS.ProcessEnv): Instance {
-    const child = spawn(process.execPath, [PROGRAM], {
+  static start(path: string, env: NodeJS.ProcessEnv): Program {
+    const child = spawn(process.execPath, [path], {
       env: { ...process.env, NO_COLOR: '1', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-    const instance = new Instance(child);
-    for (const stream of [child.stdout, child.stderr])
-      createInterface(stream).on('line', (line) => instance.hear(line));
-    return instance;
+    const program = new Program(child);
+    for (const stream of [child.stdout, child.stderr]) createInterface(stream).on('line', (line) => program.hear(line));
+    return program;
   }
 
   get pid(): number {
     return this.child.pid!;
+  }
+
+  /** What it has written so far. */
+  get log(): string {
+    return this.output.join('\n');
   }
 
   /** Resolves when the string appears in later output; rejects with the output if the instance ends before. */
@@ -43,7 +44,7 @@ export class Instance {
       this.listeners.add(listener);
     });
     const ended = this.ended.then(() => {
-      throw new Error(`It ended and did not say "${text}"\n${this.output.join('\n')}`);
+      throw new Error(`It ended and did not say "${text}"\n${this.log}`);
     });
     await Promise.race([said, ended]);
   }
