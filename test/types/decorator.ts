@@ -10,9 +10,6 @@ export class Uses {
   @WithLock('fixed')
   async fixed(): Promise<void> {}
 
-  @WithLock(['a', 'b'], '5s')
-  async several(): Promise<void> {}
-
   @WithLock(['a', 'b'] as const, '250ms')
   async constants(): Promise<void> {}
 
@@ -31,26 +28,14 @@ export class Uses {
     return amount;
   }
 
-  @WithLock((from: string, to: string) => [`account:${from}`, `account:${to}`] as const)
-  async constantKeys(from: string, to: string): Promise<void> {}
-
   @WithLock((id?: string) => id ?? 'all')
   async optional(id?: string): Promise<void> {}
-
-  @WithLock((id?: string) => id ?? 'all')
-  async optionalForOne(id: string): Promise<void> {}
 
   @WithLock((id: string, _?: number) => id)
   async optionalBeyond(id: string): Promise<void> {}
 
-  @WithLock((id = 'all') => id)
-  async withDefault(id = 'some', by?: User): Promise<void> {}
-
   @WithLock((...ids: string[]) => ids)
   async rest(...ids: string[]): Promise<void> {}
-
-  @WithLock((...ids: string[]) => ids)
-  async restForSome(first: string, second: string): Promise<void> {}
 
   @WithLock((first: string) => first)
   async restBeyond(first: string, ...others: number[]): Promise<void> {}
@@ -82,14 +67,6 @@ export class Uses {
   like(): PromiseLike<number> {
     return Promise.resolve(1);
   }
-
-  @WithLock('unknown')
-  unknown(): Promise<unknown> {
-    return Promise.resolve();
-  }
-
-  @WithLock('private')
-  private async hidden(): Promise<void> {}
 
   @WithLock('protected')
   protected async guarded(): Promise<void> {}
@@ -139,16 +116,6 @@ export class Misuses {
   @WithLock((id) => id)
   async unannotated(id: string): Promise<void> {}
 
-  // @ts-expect-error does not return a promise
-  @WithLock('a')
-  synchronous(): number {
-    return 1;
-  }
-
-  // @ts-expect-error returns nothing
-  @WithLock('a')
-  nothing(): void {}
-
   // @ts-expect-error returns an Observable
   @WithLock('a')
   observable() {
@@ -193,25 +160,13 @@ export class Misuses {
   @WithLock((first: string) => first)
   async maybeEmpty(...ids: string[]): Promise<void> {}
 
-  // @ts-expect-error the order of the arguments
-  @WithLock((by: User, id: string) => id)
-  async otherOrder(id: string, by: User): Promise<void> {}
-
   // @ts-expect-error a narrower type than the method takes
   @WithLock((id: 'a' | 'b') => id)
   async narrower(id: string): Promise<void> {}
 
-  // @ts-expect-error the key is a number
-  @WithLock(42)
-  async numberKey(): Promise<void> {}
-
   // @ts-expect-error the key function gives a number
   @WithLock((id: number) => id)
   async numberFromKey(id: number): Promise<void> {}
-
-  // @ts-expect-error the key function may give nothing
-  @WithLock((id?: string) => id)
-  async nothingFromKey(id?: string): Promise<void> {}
 
   // @ts-expect-error the key function gives a promise
   @WithLock(async (id: string) => Promise.resolve(id))
@@ -220,14 +175,6 @@ export class Misuses {
   // @ts-expect-error there is no unit
   @WithLock('a', '10')
   async noUnit(): Promise<void> {}
-
-  // @ts-expect-error no such unit
-  @WithLock('a', '5 minutes')
-  async minutes(): Promise<void> {}
-
-  // @ts-expect-error no such unit
-  @WithLock('a', '1d')
-  async days(): Promise<void> {}
 
   // @ts-expect-error the ttl is one of the options
   @WithLock('a', '5s', { wait: 0 })

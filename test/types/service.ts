@@ -169,14 +169,6 @@ export class Carts {
   @UseInterceptors(LockInterceptor(() => 42))
   number(): void {}
 
-  // @ts-expect-error an interceptor names the status to send
-  @UseInterceptors(LockInterceptor('a', { onLocked: 'skip' }))
-  skips(): void {}
-
-  // @ts-expect-error no such unit
-  @UseInterceptors(LockInterceptor('a', '5 minutes'))
-  unit(): void {}
-
   // @ts-expect-error no such option
   @UseInterceptors(LockInterceptor('a', { ttl: '5s', retryCount: 3 }))
   option(): void {}
