@@ -36,6 +36,11 @@ export class AppModule {}
   };
 }
 
+/** A file main.ts that starts an application with this module. */
+function mainOf(module: string, statements: string): string {
+  return `import { NestFactory } from '@nestjs/core';\n${statements}\nvoid NestFactory.create(${module});\n`;
+}
+
 function manifest(content: object): string {
   return `${JSON.stringify(content, undefined, 4)}\n`;
 }
@@ -98,30 +103,19 @@ describe('nest add nestjs-redlock', () => {
     ]);
   });
 
-  it('does not register the module twice if another module registers it', async () => {
-    const locks = `import { RedlockModule } from 'nestjs-redlock';
-export const locks = RedlockModule.forRootAsync({ useClass: Config });
-`;
+  it.each([
+    ['another module registers it', 'RedlockModule', 'RedlockModule.forRootAsync({ useClass: Config })'],
+    ['it is imported under another name', 'RedlockModule as Locks', 'Locks.forRoot([])'],
+  ])('does not register the module twice if %s', async (_, name, registration) => {
+    const locks = `import { ${name} } from 'nestjs-redlock';\nexport const locks = ${registration};\n`;
     const files: Record<string, string> = { ...newApplication(), 'src/core/locks.ts': locks };
     const tree = await add(files);
     expect(tree.readText('src/app.module.ts')).toBe(files['src/app.module.ts']);
     expect(log[0]).toBe('info: src/core/locks.ts registers RedlockModule already: no module is changed.');
   });
 
-  it('does not register the module twice if it is imported under another name', async () => {
-    const locks = `import { RedlockModule as Locks } from 'nestjs-redlock';
-export const locks = Locks.forRoot([]);
-`;
-    const files: Record<string, string> = { ...newApplication(), 'src/core/locks.ts': locks };
-    const tree = await add(files);
-    expect(tree.readText('src/app.module.ts')).toBe(files['src/app.module.ts']);
-  });
-
   it('does not register the module twice in a root module outside the folder of sources', async () => {
-    const main = `import { NestFactory } from '@nestjs/core';
-import { AppModule } from '../shared/app.module';
-void NestFactory.create(AppModule);
-`;
+    const main = mainOf('AppModule', "import { AppModule } from '../shared/app.module';");
     const files = {
       ...newApplication(),
       'src/main.ts': main,
@@ -194,34 +188,25 @@ export class ShopModule {}
       expect(tree.readText('src/app.module.ts')).not.toContain('Redlock');
     });
 
-    it('may be in main.ts itself', async () => {
-      const main = `import { Module } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
-
-@Module({})
-class Root {}
-
-void NestFactory.createApplicationContext(Root);
-`;
+    it.each([
+      [
+        'may be in main.ts itself',
+        'src/main.ts',
+        mainOf('Root', "import { Module } from '@nestjs/common';\n@Module({})\nclass Root {}"),
+      ],
+      [
+        'is app.module.ts if main.ts does not show it',
+        'src/app.module.ts',
+        "import { start } from './start';\nvoid start();\n",
+      ],
+    ])('%s', async (_, path, main) => {
       const tree = await add({ ...newApplication(), 'src/main.ts': main });
-      expect(tree.readText('src/main.ts')).toContain('RedlockModule.forRoot(');
-    });
-
-    it('is app.module.ts if main.ts does not show it', async () => {
-      const tree = await add({
-        ...newApplication(),
-        'src/main.ts': "import { start } from './start';\nvoid start();\n",
-      });
-      expect(tree.readText('src/app.module.ts')).toContain('RedlockModule.forRoot(');
+      expect(tree.readText(path)).toContain('RedlockModule.forRoot(');
     });
 
     it('is no other module if main.ts names one that cannot be found', async () => {
-      const files = newApplication();
-      const main = `import { NestFactory } from '@nestjs/core';
-import Root from './root';
-void NestFactory.create(Root);
-`;
-      const tree = await add({ ...files, 'src/main.ts': main });
+      const files = { ...newApplication(), 'src/main.ts': mainOf('Root', "import Root from './root';") };
+      const tree = await add(files);
       expect(tree.readText('src/app.module.ts')).toBe(files['src/app.module.ts']);
       expect(log[0]).toContain('warn: The root module is not found');
     });
