@@ -7,7 +7,6 @@ import {
   QuorumUnavailableError,
   RedlockModule,
   type RedlockModuleOptions,
-  type RedlockOptionsFactory,
   WithLock,
 } from 'nestjs-redlock';
 import { deadPort } from '../support/dead-port.js';
@@ -282,21 +281,12 @@ describe('An application whose connections are killed again and again', () => {
     const names = masters.servers.map(({ port }) => `127.0.0.1:${port}`);
     const linesOf = (name: string): string[] =>
       logs.filter((line) => new RegExp(`(?:to|master) ${name}\\b`).test(line));
-    await eventually(
-      () => names.every((name) => linesOf(name).at(-1)?.startsWith(`log connected to ${name} again`)),
-      30_000,
-    );
-    for (const name of names) {
-      expect(linesOf(name)[0]).toMatch(/^warn lost the connection to /);
-      expect(linesOf(name).length).toBeLessThan(16);
-    }
-    await eventually(() => locks.status().canVote);
-    const quorum = logs.filter((line) => /no lock can be taken|locks can be taken again/.test(line));
-    expect(quorum.length).toBeLessThan(16);
-    await eventually(() => {
-      const last = logs.findLast((line) => /no lock can be taken|locks can be taken again/.test(line));
-      return last === undefined || last.startsWith('log locks can be taken again');
-    }, 30_000);
+    const quorum = (): string[] => logs.filter((line) => /no lock can be taken|locks can be taken again/.test(line));
+    const isCalm = (): boolean => names.every((name) => linesOf(name).at(-1)?.startsWith('log connected to ') ?? false);
+    await eventually(() => isCalm() && locks.status().canVote, 30_000);
+    await eventually(() => quorum().at(-1)?.startsWith('log locks can be taken again') ?? true, 30_000);
+    for (const name of names) expect(linesOf(name)[0]).toMatch(/^warn lost the connection to /);
+    for (const lines of [...names.map(linesOf), quorum()]) expect(lines.length).toBeLessThan(16);
   });
 });
 
@@ -340,25 +330,12 @@ describe('Without masters', () => {
     }
   }
 
-  const disabled = { enabled: false } as const;
-  class Options implements RedlockOptionsFactory {
-    createRedlockOptions() {
-      return disabled;
-    }
-  }
-
   it.each([
-    ['forRoot', RedlockModule.forRoot(disabled)],
-    ['forRootAsync with a factory', RedlockModule.forRootAsync({ useFactory: () => ({ enabled: false }) })],
-    ['forRootAsync with a class', RedlockModule.forRootAsync({ useClass: Options })],
+    ['forRoot', RedlockModule.forRoot({ enabled: false })],
+    ['forRootAsync', RedlockModule.forRootAsync({ useFactory: () => ({ enabled: false }) })],
   ])('%s and `enabled: false` boot, and everything runs without locks', async (_, redlock) => {
     const app = await boot({ imports: [redlock], providers: [Orders] });
     await using _lock = await app.get(LockService).acquire('order');
     await expect(app.get(Orders).ship()).resolves.toBe('shipped');
-  });
-
-  it('a service that locks does not boot', async () => {
-    const options = { enabled: true } as RedlockModuleOptions;
-    await expect(boot({ imports: [RedlockModule.forRoot(options)] })).rejects.toMatchObject({ option: 'masters' });
   });
 });

@@ -348,20 +348,6 @@ describe('The decorated method', () => {
     expect(Reflect.getMetadata('composed', Reflect.get(Composed.prototype, method) as object)).toBe('composed');
   });
 
-  it('takes two locks when it is decorated twice', async () => {
-    @Injectable()
-    class Twice {
-      @WithLock('outer')
-      @WithLock('inner')
-      async run(): Promise<number> {
-        return locks.masters[0]!.size;
-      }
-    }
-    const app = await boot({ imports: [locks.module()], providers: [Twice] });
-    await expect(app.get(Twice).run()).resolves.toBe(2);
-    await locks.expectNothingLeft();
-  });
-
   it('passes the arguments and `this` to its key function', async () => {
     const seen: unknown[] = [];
     @Injectable()
