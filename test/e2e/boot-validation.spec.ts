@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { Controller, Get, Injectable, Scope, UseInterceptors } from '@nestjs/common';
+import { Controller, Get, Scope, UseInterceptors } from '@nestjs/common';
 import {
   type AcquireOptions,
   type Duration,
@@ -13,7 +13,7 @@ import {
 } from 'nestjs-redlock';
 import { memoryMasters } from 'nestjs-redlock/testing';
 import { boot, closeAll } from './support/applications.js';
-import { Locks } from './support/locks.js';
+import { jobUnder, Locks } from './support/locks.js';
 import { inspect } from 'node:util';
 import { anything, optionObjects } from '../support/hostile.js';
 import { fc } from '../support/properties.js';
@@ -46,13 +46,9 @@ describe('Validation at boot', () => {
 
   describe.each(WRONG_CALLS)('The ttl %j with the options %j is refused at boot', (ttl, options, message) => {
     it('on @WithLock, with the name of the method', async () => {
-      @Injectable()
-      class Jobs {
-        @WithLock('a', { ttl: ttl as Duration, ...options })
-        async run(): Promise<void> {}
-      }
-      const error = await refusalOf(() => boot({ imports: [new Locks().module()], providers: [Jobs] }));
-      expect(error.message).toContain(`@WithLock on Jobs.run${message}`);
+      const Job = jobUnder('a', { ttl: ttl as Duration, ...options });
+      const error = await refusalOf(() => boot({ imports: [new Locks().module()], providers: [Job] }));
+      expect(error.message).toContain(`@WithLock on Job.run${message}`);
     });
 
     it('on LockInterceptor, with the name of the handler', async () => {
@@ -68,10 +64,7 @@ describe('Validation at boot', () => {
   });
 
   describe('Invalid options are found at boot on', () => {
-    class Wrong {
-      @WithLock('a', '2h')
-      async run(): Promise<void> {}
-    }
+    const Wrong = jobUnder('a', '2h');
 
     it.each([
       ['a request-scoped provider', { provide: 'W', useClass: Wrong, scope: Scope.REQUEST }],
@@ -80,25 +73,22 @@ describe('Validation at boot', () => {
       ['the result of a factory', { provide: 'W', useFactory: () => new Wrong() }],
     ])('%s', async (_, provider) => {
       const error = await refusalOf(() => boot({ imports: [new Locks().module()], providers: [provider] }));
-      expect(error.option).toBe('@WithLock on Wrong.run: ttl');
+      expect(error.option).toBe('@WithLock on Job.run: ttl');
     });
 
     it('a controller and a subclass', async () => {
       @Controller()
       class Subclass extends Wrong {}
       const error = await refusalOf(() => boot({ imports: [new Locks().module()], controllers: [Subclass] }));
-      expect(error.option).toBe('@WithLock on Wrong.run: ttl');
+      expect(error.option).toBe('@WithLock on Job.run: ttl');
     });
 
     it('a method of another service, to which only the options of that service apply', async () => {
       const [main, billing] = [new Locks(1, { maxTtl: '3h' }), new Locks(1, { name: 'billing' })];
       await boot({ imports: [main.module(), billing.module()], providers: [Wrong] });
-      class WrongBilling {
-        @WithLock('a', { ttl: '2h', service: 'billing' })
-        async run(): Promise<void> {}
-      }
+      const WrongBilling = jobUnder('a', { ttl: '2h', service: 'billing' });
       const start = () => boot({ imports: [main.module(), billing.module()], providers: [WrongBilling] });
-      expect((await refusalOf(start)).option).toBe('@WithLock on WrongBilling.run: ttl');
+      expect((await refusalOf(start)).option).toBe('@WithLock on Job.run: ttl');
     });
   });
 });

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { Injectable, Logger } from '@nestjs/common';
+import { Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import {
   type LockObserver,
@@ -7,7 +7,6 @@ import {
   QuorumUnavailableError,
   RedlockModule,
   type RedlockModuleOptions,
-  WithLock,
 } from 'nestjs-redlock';
 import { deadPort } from '../support/dead-port.js';
 import { eventually } from '../support/eventually.js';
@@ -19,7 +18,7 @@ import { type Mistakes, MISTAKES, PASSWORD, startMistakes } from '../support/mis
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ManualClock } from 'nestjs-redlock/testing';
-import { Locks } from './support/locks.js';
+import { jobUnder, Locks } from './support/locks.js';
 
 jest.setTimeout(90_000);
 
@@ -106,13 +105,8 @@ describe('Boot on real masters', () => {
   });
 
   it('closes its connections when invalid options of a decorator end the boot', async () => {
-    @Injectable()
-    class Wrong {
-      @WithLock('a', '2h')
-      async run(): Promise<void> {}
-    }
     const imports = [RedlockModule.forRoot([...urls])];
-    await expect(boot({ imports, providers: [Wrong] })).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+    await expect(boot({ imports, providers: [jobUnder('a', '2h')] })).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
     await eventually(() => handles().length <= before.length);
   });
 
@@ -322,20 +316,14 @@ describe('A logger that throws', () => {
 describe('Without masters', () => {
   afterEach(closeAll);
 
-  @Injectable()
-  class Orders {
-    @WithLock('order', { ttl: '10s', wait: 0 })
-    async ship(): Promise<string> {
-      return 'shipped';
-    }
-  }
+  const Job = jobUnder('order', { ttl: '10s', wait: 0 }, async () => 'shipped');
 
   it.each([
     ['forRoot', RedlockModule.forRoot({ enabled: false })],
     ['forRootAsync', RedlockModule.forRootAsync({ useFactory: () => ({ enabled: false }) })],
   ])('%s and `enabled: false` boot, and everything runs without locks', async (_, redlock) => {
-    const app = await boot({ imports: [redlock], providers: [Orders] });
+    const app = await boot({ imports: [redlock], providers: [Job] });
     await using _lock = await app.get(LockService).acquire('order');
-    await expect(app.get(Orders).ship()).resolves.toBe('shipped');
+    await expect(app.get(Job).run()).resolves.toBe('shipped');
   });
 });

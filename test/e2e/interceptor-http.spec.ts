@@ -29,14 +29,6 @@ import { deferred, type Deferred, settle } from './support/deferred.js';
 import { Locks } from './support/locks.js';
 import { PassThrough } from 'node:stream';
 
-/** Loses all locks: they expire while the masters hang. */
-async function lose({ masters }: Locks, clock: ManualClock): Promise<void> {
-  masters.forEach((master) => master.pause());
-  await clock.advance(10_000);
-  masters.forEach((master) => master.resume());
-  masters.forEach((master) => master.flush());
-}
-
 describe('LockInterceptor over HTTP', () => {
   let clock: ManualClock;
   let locks: Locks;
@@ -294,7 +286,7 @@ describe('LockInterceptor over HTTP', () => {
     it('responds with 500 if the lock was lost, although the handler returned a value', async () => {
       const response = get('slow/7');
       await started.promise;
-      await lose(locks, clock);
+      await locks.lose(clock);
       work.resolve('done');
       expect((await response).status).toBe(500);
     });
@@ -304,7 +296,7 @@ describe('LockInterceptor over HTTP', () => {
       await started.promise;
       await settle();
       subject.next(1);
-      await lose(locks, clock);
+      await locks.lose(clock);
       expect((await response).status).toBe(500);
       expect(subject.observed).toBe(false);
     });
@@ -491,7 +483,7 @@ describe('LockInterceptor on streams', () => {
         stream.write('first');
         const client = await open(path);
         await client.receives('first');
-        await lose(locks, clock);
+        await locks.lose(clock);
         expect(await client.closed()).toBe(false);
         stream.destroy();
       });
@@ -545,7 +537,7 @@ describe('LockInterceptor on streams', () => {
         await eventually(() => events.observed);
         events.next({ data: 'one' });
         await client.receives('data: one');
-        await lose(locks, clock);
+        await locks.lose(clock);
         await client.receives('event: error');
         expect(events.observed).toBe(false);
         await client.closed();

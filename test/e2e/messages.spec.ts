@@ -42,13 +42,6 @@ const TimeLimit: NestInterceptor = {
   intercept: (_, next) => merge(next.handle(), giveUp).pipe(take(1)),
 };
 
-async function lose(): Promise<void> {
-  locks.masters.forEach((master) => master.pause());
-  await clock.advance(10_000);
-  locks.masters.forEach((master) => master.resume());
-  locks.masters.forEach((master) => master.flush());
-}
-
 /** After the release, the handler of a caller that has left neither runs nor logs anything. */
 async function expectNothingRuns(lock: Lock): Promise<void> {
   await lock.release();
@@ -183,7 +176,7 @@ describe('LockInterceptor on messages of a microservice', () => {
     const received = lastValueFrom(client.send('values', 'pen')).catch((error: unknown) => error);
     await eventually(() => values.observed);
     values.next(1);
-    await lose();
+    await locks.lose(clock);
     expect(values.observed).toBe(false);
     expect(await received).toMatchObject({ status: 'error' });
   });
@@ -303,7 +296,7 @@ describe('LockInterceptor on messages of a gateway', () => {
   it('ends an Observable without values when the lock is lost', async () => {
     client.send('values', 'a');
     await eventually(() => values.observed);
-    await lose();
+    await locks.lose(clock);
     expect(values.observed).toBe(false);
   });
 });

@@ -13,7 +13,7 @@ import {
 import { ManualClock } from 'nestjs-redlock/testing';
 import { boot, closeAll, listen, logs } from './support/applications.js';
 import { settle } from './support/deferred.js';
-import { Locks } from './support/locks.js';
+import { jobUnder, Locks } from './support/locks.js';
 
 let locks: Locks;
 
@@ -134,15 +134,14 @@ describe('Without the module', () => {
   });
 
   it('an object of a factory that names an unknown service fails', async () => {
-    class Invoices {
-      @WithLock('bill', { ttl: '5s', service: 'billing' })
-      async run(): Promise<void> {}
-    }
+    const Invoices = jobUnder('bill', { ttl: '5s', service: 'billing' });
     const app = await boot({
       imports: [locks.module()],
       providers: [{ provide: 'INVOICES', useFactory: () => new Invoices() }],
     });
-    await expect(app.get<Invoices>('INVOICES').run()).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+    await expect(app.get<InstanceType<typeof Invoices>>('INVOICES').run()).rejects.toMatchObject({
+      code: 'LOCK_CONFIG',
+    });
   });
 });
 
@@ -208,13 +207,8 @@ describe('enabled: false', () => {
   it('still checks the options of the module and of decorators', async () => {
     const disabled = (options: object) => RedlockModule.forRoot({ masters: [], enabled: false, ...options });
     await expect(boot({ imports: [disabled({ ttl: -1 })] })).rejects.toMatchObject({ option: 'ttl' });
-    @Injectable()
-    class Wrong {
-      @WithLock('a', '2h')
-      async run(): Promise<void> {}
-    }
-    await expect(boot({ imports: [disabled({})], providers: [Wrong] })).rejects.toMatchObject({
-      option: '@WithLock on Wrong.run: ttl',
+    await expect(boot({ imports: [disabled({})], providers: [jobUnder('a', '2h')] })).rejects.toMatchObject({
+      option: '@WithLock on Job.run: ttl',
     });
   });
 });

@@ -13,7 +13,7 @@ import { ManualClock, memoryMasters } from 'nestjs-redlock/testing';
 import { ADAPTERS } from './support/adapters.js';
 import { boot, closeAll, listen, logs } from './support/applications.js';
 import { deferred, settle } from './support/deferred.js';
-import { Locks } from './support/locks.js';
+import { jobUnder, Locks } from './support/locks.js';
 
 describe('The outcome of a call', () => {
   let clock: ManualClock;
@@ -46,15 +46,9 @@ describe('The outcome of a call', () => {
   }
 
   async function methodWith(options: LockedMethodOptions, work: () => unknown = () => 'ran') {
-    @Injectable()
-    class Jobs {
-      @WithLock('job', { ttl: '10s', ...options })
-      async run(): Promise<unknown> {
-        return work();
-      }
-    }
-    const app = await boot({ imports: [locks.module()], providers: [Jobs] });
-    return { run: async () => app.get(Jobs).run(), locks: app.get(LockService) };
+    const Job = jobUnder('job', { ttl: '10s', ...options }, work);
+    const app = await boot({ imports: [locks.module()], providers: [Job] });
+    return { run: async () => app.get(Job).run(), locks: app.get(LockService) };
   }
 
   /** Another application that holds the resource. */

@@ -1,17 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Injectable } from '@nestjs/common';
-import {
-  LockLostError,
-  LockNotAcquiredError,
-  LockService,
-  RedlockConfigError,
-  RedlockModule,
-  WithLock,
-} from 'nestjs-redlock';
+import { LockLostError, LockNotAcquiredError, LockService, RedlockConfigError, RedlockModule } from 'nestjs-redlock';
 import { ManualClock } from 'nestjs-redlock/testing';
 import { boot, closeAll, logs } from './support/applications.js';
 import { deferred, settle } from './support/deferred.js';
-import { Locks } from './support/locks.js';
+import { jobUnder, Locks } from './support/locks.js';
 import { command } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
 import { type Masters, startMasters } from '../support/masters.js';
@@ -46,15 +38,9 @@ describe('What the library refuses', () => {
     ['its key function throws', fail, async () => 'ran'],
     ['it throws at once itself', () => 'a', fail],
   ])('A method fails with a rejection if %s', async (_, key, work) => {
-    @Injectable()
-    class Throws {
-      @WithLock(key)
-      run(): Promise<string> {
-        return work();
-      }
-    }
-    const app = await boot({ imports: [locks.module()], providers: [Throws] });
-    const call = app.get(Throws).run();
+    const Job = jobUnder(key, {}, work);
+    const app = await boot({ imports: [locks.module()], providers: [Job] });
+    const call = app.get(Job).run();
     await expect(call).rejects.toBe(failure);
   });
 

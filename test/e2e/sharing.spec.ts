@@ -14,7 +14,7 @@ import {
 import { ManualClock } from 'nestjs-redlock/testing';
 import { Gate } from '../support/gate.js';
 import { boot, closeAll, listen } from './support/applications.js';
-import { Locks } from './support/locks.js';
+import { jobUnder, Locks } from './support/locks.js';
 
 let clock: ManualClock;
 let locks: Locks;
@@ -243,14 +243,7 @@ describe('At boot', () => {
   type Declaration = readonly [string | readonly string[], LockedMethodOptions?];
 
   function locking(...declarations: readonly Declaration[]) {
-    return declarations.map(([key, options]) => {
-      @Injectable()
-      class Job {
-        @WithLock(key, options)
-        async run(): Promise<void> {}
-      }
-      return Job;
-    });
+    return declarations.map(([key, options]) => jobUnder(key, options));
   }
 
   const NO_EXCLUSION = ': permits and a lock of one name do not exclude each other. ';
@@ -302,11 +295,7 @@ describe('At boot', () => {
   });
 
   it('permits of several names are known from a key function when the method is called', async () => {
-    @Injectable()
-    class Job {
-      @WithLock(() => ['a', 'b'], { permits: 4 })
-      async run(): Promise<void> {}
-    }
+    const Job = jobUnder(() => ['a', 'b'], { permits: 4 });
     const app = await boot({ imports: [locks.module()], providers: [Job] });
     await expect(app.get(Job).run()).rejects.toThrow('@WithLock on Job.run: permits belong to one resource');
     await expect(app.get(LockService).acquire(['a', 'b'], { permits: 4 })).rejects.toThrow(

@@ -12,6 +12,7 @@ import {
 import { ManualClock, memoryLockService, memoryMasters, RedlockTestingModule } from 'nestjs-redlock/testing';
 import { boot, closeAll, closeLater, compile, listen, logs } from './support/applications.js';
 import { deferred } from './support/deferred.js';
+import { jobUnder } from './support/locks.js';
 
 afterEach(closeAll);
 
@@ -183,13 +184,7 @@ describe('The testing module', () => {
       const clock = new ManualClock();
       const masters = memoryMasters(3, clock);
       const work = deferred();
-      @Injectable()
-      class Job {
-        @WithLock('job', { ttl: '10s' })
-        async run(): Promise<void> {
-          await work.promise;
-        }
-      }
+      const Job = jobUnder('job', '10s', () => work.promise);
       const app = await boot({ imports: [RedlockTestingModule.forRoot({ clock, masters })], providers: [Job] });
       const running = app.get(Job).run();
       await clock.settle();
