@@ -360,6 +360,7 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
       [{ ...JSON_ACTION, 'sec-fetch-site': 'same-site', origin: `http://${host}` }, 403],
       [{ ...JSON_ACTION, 'sec-fetch-site': 'none' }, 403],
       [{ ...JSON_ACTION, origin: 'https://elsewhere.example' }, 403],
+      [{ ...JSON_ACTION, origin: 'http://elsewhere.example', 'x-forwarded-host': 'elsewhere.example' }, 403],
       [{ ...JSON_ACTION, origin: 'null' }, 403],
       [{ ...JSON_ACTION, 'content-type': 'text/plain' }, 415],
     ] as const) {
@@ -375,19 +376,6 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
     // An image of another site sends no header of the page.
     for (const path of ['state', 'inspect?resource=a']) {
       expect([path, await statusOf('GET', `${url}/api/${path}`, TICKET)]).toEqual([path, 403]);
-    }
-    await lock.extend();
-  });
-
-  it('refuses the page of another site that the application admits by CORS, whatever headers that page sets', async () => {
-    const { url, locks } = await start(ACTING, undefined, (app) => app.enableCors({ origin: true }));
-    const lock = await locks.acquire('a', '30s');
-    const { ticket } = await inspectionOf(url, 'a');
-    const origin = 'http://elsewhere.example';
-    const forged = { ...JSON_ACTION, origin, 'x-forwarded-host': 'elsewhere.example' };
-    expect((await release(url, { resource: 'a', ticket, confirm: 'a' }, forged)).status).toBe(403);
-    for (const path of ['state', 'inspect?resource=a']) {
-      expect([path, await statusOf('GET', `${url}/api/${path}`, forged)]).toEqual([path, 403]);
     }
     await lock.extend();
   });

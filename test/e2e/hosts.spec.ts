@@ -159,22 +159,6 @@ describe('@WithLock locks a method of an object that Nest did not build from its
     await expectLocked(await app.resolve('JOB'));
   });
 
-  it('useFactory with request scope', async () => {
-    @Injectable({ scope: Scope.REQUEST })
-    class Owner {
-      constructor(@Inject('JOB') readonly job: Job) {}
-    }
-    const app = await boot({
-      imports: [locks.module()],
-      providers: [Owner, { provide: 'JOB', scope: Scope.REQUEST, useFactory: () => new Job() }],
-    });
-    const first = await app.resolve(Owner);
-    const second = await app.resolve(Owner);
-    expect(first.job).not.toBe(second.job);
-    await expectLocked(first.job);
-    await expectLocked(second.job);
-  });
-
   it('useFactory with a transient scope, injected at boot and resolved later', async () => {
     @Injectable()
     class Owner {
@@ -282,20 +266,6 @@ describe('@WithLock and inheritance', () => {
     const app = await boot({ imports: [locks.module()], providers: [Quiet, Loud] });
     await expect(app.get(Quiet).run()).resolves.toBe(false);
     await expect(app.get(Loud).run()).resolves.toBe(true);
-  });
-});
-
-describe('The user’s object', () => {
-  it('gets no enumerable property, and keeps its own fields', async () => {
-    @Injectable()
-    class Busy extends AnyJob {
-      readonly locks = 'mine';
-      readonly lockService = 'mine, too';
-    }
-    const app = await boot({ imports: [locks.module()], providers: [Busy] });
-    expect(Object.keys(app.get(Busy))).toEqual(['locks', 'lockService']);
-    expect(Object.assign({}, app.get(Busy))).toEqual({ locks: 'mine', lockService: 'mine, too' });
-    expect(JSON.stringify(app.get(Busy))).toBe('{"locks":"mine","lockService":"mine, too"}');
   });
 });
 

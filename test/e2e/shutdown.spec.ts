@@ -26,27 +26,6 @@ afterEach(async () => {
 });
 
 describe('When the application shuts down', () => {
-  it('waiting ends with LockServiceStoppedError', async () => {
-    const other = (await boot({ imports: [locks.module()] })).get(LockService);
-    const app = await boot({ imports: [locks.module()] });
-    const service = app.get(LockService);
-    const held = await other.acquire('a', '10s');
-    const outcomes = Promise.allSettled([
-      service.acquire('a'),
-      service.withLock('a', '10s', () => 'ran'),
-      service.tryAcquire('b'),
-    ]);
-    await settle();
-    const closing = app.close();
-    const [acquired, ran, tried] = await outcomes;
-    expect(acquired).toMatchObject({ status: 'rejected', reason: { name: 'LockServiceStoppedError' } });
-    expect(ran).toMatchObject({ status: 'rejected', reason: { name: 'LockServiceStoppedError', statusCode: 503 } });
-    expect(tried).toMatchObject({ status: 'fulfilled' });
-    if (tried.status === 'fulfilled') await tried.value?.release();
-    await held.release();
-    await closing;
-  });
-
   it('new locks are refused from the notification of the module on, while all of its users still exist', async () => {
     const refused: unknown[] = [];
     @Injectable()

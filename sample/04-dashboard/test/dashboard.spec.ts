@@ -1,7 +1,4 @@
 import { execFileSync } from 'node:child_process';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { type INestApplication, Logger } from '@nestjs/common';
 import type { Browser } from 'playwright-core';
@@ -45,23 +42,6 @@ function processStateOf(number: number): string {
 
 // The tests continue each other, on one page.
 describe('The dashboard', () => {
-  it('refuses the requests of another page in the same browser', async () => {
-    const url = await app.getUrl();
-    const elsewhere = createServer((_, response) => response.setHeader('content-type', 'text/html').end('<p>hello'));
-    await once(elsewhere.listen(0, '127.0.0.1'), 'listening');
-    const other = await browser.newPage();
-    try {
-      await other.goto(`http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}`);
-      const answered = other.waitForResponse(/masters\/1\/kill$/);
-      await other.evaluate(`void fetch('${url}/masters/1/kill', { method: 'POST', mode: 'no-cors' })`);
-      expect((await answered).status()).toBe(403);
-      expect(processStateOf(1)).not.toBe('');
-    } finally {
-      await other.close();
-      elsewhere.close();
-    }
-  });
-
   it('shows the holder of a lock, the masters that have it, and the waiters', async () => {
     const holder = await page.holderOf('endless');
     for (const number of [1, 2, 3]) await seen(page.lock('endless').getByLabel(`master ${number}: has the key`));

@@ -26,21 +26,6 @@ describe('GET /metrics', () => {
     expect(Object.keys(masters)).toEqual(['memory-1', 'memory-2', 'memory-3']);
   });
 
-  it('shows masters and quorum while no lock is used', async () => {
-    const masters = memoryMasters(3);
-    const { url } = await start({ masters });
-    masters[0]!.takeDown();
-    const metrics = await scrape(url);
-    expect(valuesOf(metrics, 'redlock_masters_voting', 'redlock_service')).toEqual({ default: 2 });
-    expect(valuesOf(metrics, 'redlock_quorum_available', 'redlock_service')).toEqual({ default: 1 });
-    const down = metrics.filter(
-      ({ name, labels }) => name === 'redlock_master_state' && labels.redlock_state === 'down',
-    );
-    expect(valuesOf(down, 'redlock_master_state', 'redlock_master')).toEqual({
-      ...{ 'memory-1': 1, 'memory-2': 0, 'memory-3': 0 },
-    });
-  });
-
   it('does not grow with the number of orders, and names none of them', async () => {
     const { app, url } = await start({ masters: memoryMasters(1) });
     const locks = app.get(LockService);

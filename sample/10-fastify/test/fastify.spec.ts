@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import { get } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { NestFactory } from '@nestjs/core';
@@ -31,7 +29,6 @@ function startTwo(options: Partial<RedlockModuleOptions> = {}) {
 /** One instance, as its clients see it. */
 interface Instance {
   readonly locks: LockService;
-  readonly url: string;
   read(id: string): Promise<Response>;
   refresh(id: string): Promise<Response>;
 }
@@ -44,7 +41,6 @@ async function start(options: RedlockModuleOptions, exports: ExportsService): Pr
   const url = await app.getUrl();
   return {
     locks: app.get(LockService),
-    url,
     read: (id) => fetch(`${url}/exports/${id}`),
     refresh: (id) => fetch(`${url}/exports/${id}/refresh`, { method: 'POST' }),
   };
@@ -63,16 +59,6 @@ describe('A streamed response under LockInterceptor', () => {
     streams[0]!.end('2\n');
     await expect(response.text()).resolves.toBe('1\n2\n');
     // The end of a response reaches the client before the release reaches the masters.
-    await (await second.locks.acquire('export:7')).release();
-    expect((await second.read('7')).status).toBe(200);
-  });
-
-  it('releases the lock when the client disconnects', async () => {
-    const { first, second } = await startTwo();
-    const client = get(`${first.url}/exports/7`);
-    await once(client, 'response');
-    expect((await second.read('7')).status).toBe(423);
-    client.destroy();
     await (await second.locks.acquire('export:7')).release();
     expect((await second.read('7')).status).toBe(200);
   });

@@ -23,14 +23,6 @@ class Express extends OrderService {
 
 const NOT_ACQUIRED = expect.objectContaining({ code: 'LOCK_NOT_ACQUIRED' });
 
-it('An object that Nest did not create does not run its locked methods, and the error names withLocks as the remedy', async () => {
-  const orders = new OrderService('ship');
-  await expect(orders.ship('7')).rejects.toThrow(
-    /OrderService\.ship has no LockService.*withLocks\(object\) of nestjs-redlock\/testing/,
-  );
-  expect(orders.shipped).toBe(0);
-});
-
 describe('withLocks', () => {
   it('returns the same object, whose methods take their locks from the given service', async () => {
     const locks = memoryLockService();
