@@ -3,7 +3,9 @@ import { type Meter } from '@opentelemetry/api';
 import { describe, expect, it } from '@jest/globals';
 import * as api from 'nestjs-redlock';
 import { parseDuration } from '../../lib/core/settings/duration.js';
+import { ACQUIRE_OPTION_NAMES } from '../../lib/core/settings/options.js';
 import { resolveSettings } from '../../lib/core/settings/settings.js';
+import { MODULE_OPTION_NAMES } from '../../lib/nest/module-settings.js';
 import { Instruments } from '../../lib/opentelemetry/instruments.js';
 
 const readPage = (name: string): Promise<string> => readFile(name, 'utf8');
@@ -54,43 +56,13 @@ const EVENTS: Record<keyof api.LockObserver, true> = {
   ttlCut: true,
 };
 
-type OptionName =
-  | keyof api.RedlockModuleOptions
-  | keyof api.RedlockModuleExtras
-  | keyof api.AcquireOptions
-  | keyof api.WithLockOptions
-  | keyof api.LockedMethodOptions;
-
-/** Where each option can be given. Does not compile unless it is complete. */
-const OPTIONS: Record<OptionName, 'module' | 'call' | 'both'> = {
-  clock: 'module',
-  connectTimeout: 'module',
-  drainTimeout: 'module',
-  driftFactor: 'module',
-  durable: 'module',
-  enabled: 'module',
-  extend: 'call',
-  isGlobal: 'module',
-  keyPrefix: 'module',
-  instance: 'module',
-  lazyConnect: 'module',
-  masterTimeout: 'module',
-  masters: 'module',
-  maxHold: 'both',
-  maxTtl: 'module',
-  minHold: 'call',
-  mode: 'call',
-  name: 'module',
-  observers: 'module',
-  onLocked: 'call',
-  permits: 'call',
-  reentrant: 'call',
-  restartGuard: 'module',
-  service: 'call',
-  signal: 'call',
-  ttl: 'both',
-  wait: 'both',
-};
+const MODULE: readonly string[] = [...MODULE_OPTION_NAMES, 'isGlobal', 'name'];
+const CALL: readonly string[] = [...ACQUIRE_OPTION_NAMES, 'reentrant', 'onLocked', 'service'];
+/** Where each option can be given. */
+const OPTIONS = Object.fromEntries([
+  ...MODULE.map((name) => [name, CALL.includes(name) ? 'both' : 'module']),
+  ...CALL.filter((name) => !MODULE.includes(name)).map((name) => [name, 'call']),
+]);
 
 const ERRORS = [
   new api.LockNotAcquiredError([], [], 0, undefined),

@@ -145,37 +145,23 @@ export class AppModule {}
     expect(importsOf(edited(text, 'RootModule'))).toEqual(['AppModule', CALL]);
   });
 
+  const NO_LIST = 'its imports are not a list in square brackets';
+
   it.each([
-    [
-      'several modules in the file',
-      `${fileWith('@Module({})')}@Module({}) class Other {}`,
-      'it has 2 classes with @Module',
-    ],
-    ['no module in the file', 'export class AppModule {}', 'it has no class with @Module'],
-    [
-      'a variable as metadata',
-      fileWith('@Module(metadata)'),
-      'the metadata is not written between the parentheses of @Module',
-    ],
-    [
-      'metadata that contains others',
-      fileWith('@Module({ ...metadata })'),
-      'the metadata contains other metadata with "..."',
-    ],
-    ['a variable as imports', fileWith('@Module({ imports: all })'), 'its imports are not a list in square brackets'],
-    ['a variable named imports', fileWith('@Module({ imports })'), 'its imports are not a list in square brackets'],
-    [
-      'a computed list',
-      fileWith('@Module({ imports: [OrderModule].concat(others) })'),
-      'its imports are not a list in square brackets',
-    ],
+    ['several modules in the file', '@Module({}) class Other {}\n@Module({})', 'it has 2 classes with @Module'],
+    ['no module in the file', '', 'it has no class with @Module'],
+    ['a variable as metadata', '@Module(metadata)', 'the metadata is not written between the parentheses of @Module'],
+    ['more in the metadata', '@Module({ ...metadata })', 'the metadata contains other metadata with "..."'],
+    ['a variable as imports', '@Module({ imports: all })', NO_LIST],
+    ['a variable named imports', '@Module({ imports })', NO_LIST],
+    ['a computed list', '@Module({ imports: [OrderModule].concat(others) })', NO_LIST],
     [
       'a module of the same name from another package',
-      fileWith('@Module({})', `${IMPORTS}import { RedlockModule } from 'other';\n`),
+      "import { RedlockModule } from 'other';\n@Module({})",
       'it uses the name RedlockModule for something else',
     ],
-  ])('leaves %s to the reader', (_, text, unusual) =>
-    expect(registerIn(typescript, text, undefined)).toEqual({ unusual }),
+  ])('leaves %s to the reader', (_, decorator, unusual) =>
+    expect(registerIn(typescript, fileWith(decorator), undefined)).toEqual({ unusual }),
   );
 
   it('says which class it has not found', () =>
