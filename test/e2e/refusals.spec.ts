@@ -270,5 +270,17 @@ describe('What the servers do not permit', () => {
       expect(misleading(messages)).toEqual([]);
       expect(messages.at(-1)).toContain('~lock:*');
     });
+
+    it.each(['time', 'hmget', 'eval'])('that is missing at boot is named by its error: %s', async (name) => {
+      await closeAll();
+      await change(`-${name}`);
+      const error = await boot({
+        imports: [RedlockModule.forRoot({ masters: [...masters.urls], connectTimeout: '20s' })],
+      }).then(
+        () => undefined,
+        (reason: unknown) => String(reason),
+      );
+      expect(error).toMatch(new RegExp(`NOPERM .*'${name}'`));
+    });
   });
 });
