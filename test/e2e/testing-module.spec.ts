@@ -212,20 +212,14 @@ describe('The testing module', () => {
       await expect(module.get(Decorated).ship()).rejects.toThrow(REMEDY);
     });
 
-    it('does not hide the RedlockTestingModule that is imported beside it', async () => {
-      const testing = Test.createTestingModule({ imports: [RedlockTestingModule.forRoot()], providers: [Needy] });
+    it.each([
+      ['RedlockTestingModule', RedlockTestingModule.forRoot()],
+      ['RedlockModule', RedlockModule.forRoot({ masters: 'memory' })],
+    ])('does not replace the service of a %s', async (_, redlock) => {
+      const testing = Test.createTestingModule({ imports: [redlock], providers: [Needy] });
       const module = closeLater(await testing.useMocker(() => ({ mock: true })).compile());
       await expect(module.get(Needy).ship()).resolves.toBe('shipped');
       expect(module.get(Needy).mailer).toEqual({ mock: true });
-    });
-
-    it('does not replace the service of a RedlockModule', async () => {
-      const testing = Test.createTestingModule({
-        imports: [RedlockModule.forRoot({ masters: 'memory' })],
-        providers: [Needy],
-      });
-      const module = closeLater(await testing.useMocker(() => ({ mock: true })).compile());
-      await expect(module.get(Needy).ship()).resolves.toBe('shipped');
     });
   });
 
