@@ -93,6 +93,12 @@ async function inspectionOf(url: string, resource: string, more: Record<string, 
   return (await response.json()) as Inspection;
 }
 
+/** What the page sends to release the lock on a resource by force. */
+async function forced(url: string, resource: string): Promise<object> {
+  const { ticket } = await inspectionOf(url, resource);
+  return { resource, ticket, confirm: resource };
+}
+
 async function release(url: string, body: object, headers: Record<string, string> = JSON_ACTION): Promise<Response> {
   return fetch(`${url}/api/release`, { method: 'POST', headers, body: JSON.stringify(body) });
 }
@@ -335,23 +341,22 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
   it('leaves the lock of a later holder alone', async () => {
     const { url, locks } = await start(ACTING);
     const first = await locks.acquire('a', '30s');
-    const { ticket } = await inspectionOf(url, 'a');
+    const body = await forced(url, 'a');
     await first.release();
     const second = await locks.acquire('a', '30s');
-    const refused = await release(url, { resource: 'a', ticket, confirm: 'a' });
+    const refused = await release(url, body);
     expect(refused.status).toBe(409);
     expect(await refused.json()).toMatchObject({ message: '"a" was not released: another holder has it now' });
     await second.extend();
     await second.release();
-    expect((await release(url, { resource: 'a', ticket, confirm: 'a' })).status).toBe(409);
+    expect((await release(url, body)).status).toBe(409);
     expect(logs.filter((line) => line.includes('"anna" did not release "a"'))).toHaveLength(2);
   });
 
   it('refuses actions that another site could send', async () => {
     const { url, locks } = await start(ACTING);
     const lock = await locks.acquire('a', '30s');
-    const { ticket } = await inspectionOf(url, 'a');
-    const body = JSON.stringify({ resource: 'a', ticket, confirm: 'a' });
+    const body = JSON.stringify(await forced(url, 'a'));
     const { host } = new URL(url);
     const without = Object.fromEntries(Object.entries(JSON_ACTION).filter(([name]) => name !== 'x-redlock-dashboard'));
     for (const [headers, status] of [
@@ -383,8 +388,7 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
   it('knows the origin of its page behind a proxy that changes Host by the option origins', async () => {
     const { url, locks } = await start({ ...ACTING, origins: ['https://ops.example'] });
     await locks.acquire('a', '30s');
-    const { ticket } = await inspectionOf(url, 'a');
-    const body = { resource: 'a', ticket, confirm: 'a' };
+    const body = await forced(url, 'a');
     expect((await release(url, body, { ...JSON_ACTION, origin: 'https://ops.example:444' })).status).toBe(403);
     expect((await release(url, body, { ...JSON_ACTION, origin: 'https://ops.example' })).status).toBe(200);
   });
@@ -395,10 +399,9 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
   ] as const)('is neither shown nor acts %s', async (_, more, host) => {
     const { url, locks } = await start({ ...ACTING, ...more });
     const lock = await locks.acquire('a', '30s');
-    const { ticket } = await inspectionOf(url, 'a');
+    const action = JSON.stringify(await forced(url, 'a'));
     const name = `${host}:3000`;
     const rebound = { ...JSON_ACTION, host: name, origin: `http://${name}`, 'x-forwarded-host': 'localhost' };
-    const length = (body: string) => ({ 'content-length': String(Buffer.byteLength(body)) });
     for (const path of ['', '/page/index.html', '/page/none', '/api/state', '/api/inspect?resource=a']) {
       const { status, body } = await answerTo('GET', url + path, rebound);
       expect([path, status]).toEqual([path, 403]);
@@ -409,8 +412,14 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
       const proxied = { ...rebound, host: '10.0.0.1', 'x-forwarded-host': `${host}:3000` };
       expect([path, await statusOf('GET', url + path, proxied)]).toEqual([path, 403]);
     }
-    const action = JSON.stringify({ resource: 'a', ticket, confirm: 'a' });
-    expect(await statusOf('POST', `${url}/api/release`, { ...rebound, ...length(action) }, action)).toBe(403);
+    expect(
+      await statusOf(
+        'POST',
+        `${url}/api/release`,
+        { ...rebound, 'content-length': String(Buffer.byteLength(action)) },
+        action,
+      ),
+    ).toBe(403);
     await lock.extend();
   });
 
@@ -451,8 +460,7 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
     const next = actors.values();
     const { url, locks } = await start({ ...ACTING, actor: () => next.next().value!() });
     const lock = await locks.acquire('a', '30s');
-    const { ticket } = await inspectionOf(url, 'a');
-    const body = { resource: 'a', ticket, confirm: 'a' };
+    const body = await forced(url, 'a');
     const unnamed = 'the option actor has not named the user of this request: nothing was released';
     for (const [status, message] of [
       ...Array<readonly [number, string]>(3).fill([403, unnamed]),

@@ -166,6 +166,11 @@ describe('The text that a user sees explains a mistake in the options of the mod
       rootAsync({ useFactory: () => ({ masters: 'memory', name: 'billing' }) }),
       'name belongs beside useFactory, not into what it gives, got "billing"',
     ],
+    [
+      'a factory that returns isGlobal',
+      rootAsync({ useFactory: () => ({ masters: 'memory', isGlobal: false }) }),
+      'isGlobal belongs beside useFactory, not into what it gives, got false',
+    ],
     ['a ttl', withOption('ttl', 9), 'ttl must be from 10 to 2147483647 ms, got 9'],
     ['enabled from the environment', withOption('enabled', 'false'), 'enabled must be true or false, got "false"'],
     ['lazyConnect', withOption('lazyConnect', 1), 'lazyConnect must be true or false, got 1'],

@@ -7,7 +7,7 @@ import { eventually } from '../support/eventually.js';
 import { ADAPTERS } from './support/adapters.js';
 import { boot, closeAll, listen, logs } from './support/applications.js';
 import { type Deferred, deferred, settle } from './support/deferred.js';
-import { Locks } from './support/locks.js';
+import { jobUnder, Locks } from './support/locks.js';
 
 let clock: ManualClock;
 let locks: Locks;
@@ -53,18 +53,9 @@ describe('When the application shuts down', () => {
   });
 
   describe('a call that waits', () => {
-    @Injectable()
-    class Jobs {
-      @WithLock('a', { onLocked: 'skip', wait: '1h' })
-      async skip(): Promise<string | undefined> {
-        return Promise.resolve('ran');
-      }
-
-      @WithLock('a', { onLocked: () => 'answered', wait: '1h' })
-      async answer(): Promise<string> {
-        return Promise.resolve('ran');
-      }
-    }
+    const Skipping = jobUnder('a', { onLocked: 'skip', wait: '1h' });
+    const Answering = jobUnder('a', { onLocked: () => 'answered', wait: '1h' });
+    const providers = [Skipping, Answering];
     @Module({ imports: [ScheduleModule.forRoot()] })
     class Ticks {
       @Timeout(0)
@@ -76,10 +67,15 @@ describe('When the application shuts down', () => {
     const isWaiting = () => eventually(() => clock.pendingTimers > 1);
 
     it.each(['another instance', 'this instance'])('for a holder in %s is skipped, if it may be', async (where) => {
-      const app = await boot({ imports: [locks.module({ drainTimeout: 0 })], providers: [Jobs] });
+      const app = await boot({ imports: [locks.module({ drainTimeout: 0 })], providers });
       const other = await boot({ imports: [locks.module()] });
       const held = await (where === 'this instance' ? app : other).get(LockService).acquire('a', '10s');
-      const calls = [app.get(Jobs).skip(), app.get(Jobs).answer()].map((call) => call.catch((error: unknown) => error));
+      const calls = providers.map((job) =>
+        app
+          .get(job)
+          .run()
+          .catch((error: unknown) => error),
+      );
       await settle();
       const closing = app.close();
       expect(await calls[0]).toBeUndefined();
@@ -89,11 +85,11 @@ describe('When the application shuts down', () => {
     });
 
     it('for masters that cannot vote is not skipped: an outage is no contention', async () => {
-      const app = await boot({ imports: [locks.module({ drainTimeout: 0 })], providers: [Jobs] });
+      const app = await boot({ imports: [locks.module({ drainTimeout: 0 })], providers });
       locks.masters.forEach((master) => master.takeDown());
       const call = app
-        .get(Jobs)
-        .skip()
+        .get(Skipping)
+        .run()
         .catch((error: unknown) => error);
       await settle();
       await Promise.all([app.close(), clock.advance(1)]);
