@@ -205,7 +205,10 @@ export class ShopModule {}
     });
 
     it('is no other module if main.ts names one that cannot be found', async () => {
-      const files = { ...newApplication(), 'src/main.ts': mainOf('Root', "import Root from './root';") };
+      const files: Record<string, string> = {
+        ...newApplication(),
+        'src/main.ts': mainOf('Root', "import Root from './root';"),
+      };
       const tree = await add(files);
       expect(tree.readText('src/app.module.ts')).toBe(files['src/app.module.ts']);
       expect(log[0]).toContain('warn: The root module is not found');
