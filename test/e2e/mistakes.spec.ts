@@ -419,7 +419,7 @@ describe('The text that a user sees explains a mistake with LockInterceptor:', (
     "RedlockConfigError: LockInterceptor on Carts.get: onLocked must be 'throw', a status to send such as { status: 202 }, or a function, got ",
     [
       ["'skip'", withOnLocked('skip'), '"skip"'],
-      ['a status that no response has', withOnLocked({ status: 99 }), 'an object (Object)'],
+      ['a status that ends no response', withOnLocked({ status: 199 }), 'an object (Object)'],
       ['a status as a string', withOnLocked({ status: '202' }), 'an object (Object)'],
       ['null', withOnLocked(null), 'null'],
     ],
