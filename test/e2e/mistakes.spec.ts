@@ -477,12 +477,13 @@ describe('The text that a user sees explains a mistake in a call of the service:
       'LockLostError: lost the lock on "a": it has been released',
     ],
     [
-      'ttl 20 of each call, meant in seconds',
+      'ttls of calls, meant in seconds and named once each',
       service(async (locks) => {
         await locks.withLock('a', { ttl: 20 }, () => 1);
         await (await locks.acquire('a', 20)).release();
+        await (await locks.acquire('a', 30)).release();
       }),
-      "warn ttl is 20 ms: were seconds meant? Then write '20s'",
+      "warn ttl is 20 ms: were seconds meant? Then write '20s'; warn ttl is 30 ms: were seconds meant? Then write '30s'",
     ],
   ]);
 });
