@@ -26,11 +26,7 @@ const SECOND = [
     reason: 'they test tests',
   },
   {
-    paths: [
-      'test/integration/torture.spec.ts',
-      'test/integration/cluster-torture.spec.ts',
-      'test/integration/fencing-processes.spec.ts',
-    ],
+    paths: ['test/integration/torture.spec.ts', 'test/integration/cluster-torture.spec.ts'],
     area: 'torture',
     reason: 'two minutes; torture-smoke.spec.ts tortures for 8 s, and its sections write with tokens',
   },
@@ -53,11 +49,7 @@ const SECOND = [
     reason: 'they wait for quarantines; guard.spec.ts, sentinel.spec.ts and the simulation have the same rules',
   },
   {
-    paths: [
-      'test/integration/fencing-wrong-protocols.spec.ts',
-      'test/unit/core/fencing-counterexamples.spec.ts',
-      'test/unit/docs/check-docs.spec.ts',
-    ],
+    paths: ['test/unit/core/fencing-counterexamples.spec.ts', 'test/unit/docs/check-docs.spec.ts'],
     area: 'wrong protocols and documents that must be noticed',
     reason: 'they test tests',
   },
@@ -102,7 +94,6 @@ const BOTH = [
   'sample/11-transactional/test/transactional.spec.ts',
   // Only the second makes all runs of their properties and simulations, and all of their load.
   'test/integration/bounds.spec.ts',
-  'test/integration/exclusion.spec.ts',
   'test/integration/fencing.spec.ts',
   'test/simulation/jobs/jobs.spec.ts',
   'test/simulation/simulation.spec.ts',

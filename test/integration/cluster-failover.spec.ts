@@ -125,17 +125,6 @@ describe('A cluster', () => {
 });
 
 describe('A cluster without the restart guard', () => {
-  it('grants a lock that is still held after FLUSHALL', async () => {
-    const [primary] = (await primaries()) as [ClusterNode];
-    await using first = await contenderOn(cluster, LONG);
-    await using second = await contenderOn(cluster, UNGUARDED);
-    const resource = await resourceOn(primary);
-    await using held = await first.acquire(resource, '1h');
-    await cluster.flush(primary);
-    await using taken = await second.acquire(resource, TTL, { wait: 0 });
-    expect([held.isHeld, taken.isHeld]).toEqual([true, true]);
-  });
-
   it('grants a lock that was not replicated when its primary was replaced', async () => {
     const [primary] = (await primaries()) as [ClusterNode];
     const replica = await cluster.replicaOf(primary);

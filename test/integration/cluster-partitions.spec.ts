@@ -1,8 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { type ClusterNode, line, startCluster, type TestCluster, type Viewpoint } from '../support/cluster.js';
-import type { Lock } from '../../lib/core/lock.js';
 import { allGranted, contenderOn, PATIENT, resourceOn, TTL } from '../support/cluster-locks.js';
-import { eventually } from '../support/eventually.js';
 import type { Contender } from '../support/redlocks.js';
 
 // An election takes two node timeouts, on a busy machine more.
@@ -47,47 +45,6 @@ async function scene(): Promise<{ primary: ClusterNode; replica: ClusterNode; re
   return { primary, replica: await cluster.replicaOf(primary), resource };
 }
 
-/** Two clients that take the same lock again and again. */
-class Contention {
-  readonly grants = [0, 0];
-  refusals = 0;
-  overlaps = 0;
-  private readonly held: (Lock | undefined)[] = [];
-  private isOver = false;
-  private readonly running: Promise<unknown>;
-
-  constructor(resource: string) {
-    this.running = Promise.all([minority, majority].map((contender, side) => this.run(contender, side, resource)));
-  }
-
-  end(): Promise<unknown> {
-    this.isOver = true;
-    return this.running;
-  }
-
-  /** Resolves when these clients have been granted the lock once more. */
-  async granted(...sides: readonly number[]): Promise<void> {
-    const before = [...this.grants];
-    await eventually(() => sides.every((side) => (this.grants[side] ?? 0) > (before[side] ?? 0)), 60_000);
-  }
-
-  private async run(contender: Contender, side: number, resource: string): Promise<void> {
-    while (!this.isOver) {
-      try {
-        const lock = await contender.acquire(resource, TTL, { wait: 1_000, extend: true });
-        if (this.held[1 - side]?.isHeld) this.overlaps++;
-        this.held[side] = lock;
-        (this.grants[side] as number)++;
-        await new Promise((resolve) => setTimeout(resolve, 50));
-        await lock.release();
-      } catch {
-        this.refusals++;
-        await new Promise((resolve) => setTimeout(resolve, 5));
-      }
-    }
-  }
-}
-
 describe('A primary that is cut off with a client', () => {
   it('keeps no lock for it that a client of the majority is granted after the failover', async () => {
     const { primary, replica, resource } = await scene();
@@ -115,23 +72,5 @@ describe('A primary that is cut off with a client', () => {
     const { taken, wasHeld } = await waiting;
     expect(wasHeld).toBe(false);
     await taken.release();
-  });
-
-  it('has one holder at a time while both contend, through a short partition and a failover', async () => {
-    const { primary, replica, resource } = await scene();
-    const contention = new Contention(resource);
-    await contention.granted(0, 1);
-    cutOff(primary);
-    await eventually(() => contention.refusals > 0, 30_000);
-    await heal();
-    await contention.granted(0, 1);
-    cutOff(primary);
-    const seenBy = cluster.nodes.filter((node) => node !== primary);
-    await cluster.waitUntil((lines) => line(lines, replica).isPrimary, { seenBy });
-    await contention.granted(1);
-    await heal();
-    await contention.granted(0, 1);
-    await contention.end();
-    expect(contention.overlaps).toBe(0);
   });
 });

@@ -15,7 +15,6 @@ import {
   sourceOf,
   TTL,
 } from '../support/cluster-locks.js';
-import { compileLibrary, start } from '../support/compiled.js';
 import { eventually } from '../support/eventually.js';
 import { startMasters } from '../support/masters.js';
 import { Monitor } from '../support/monitor.js';
@@ -71,30 +70,6 @@ describe('The seal of a partition', () => {
     expect(await nonceOf(resource)).toBe(agreed);
   });
 
-  it('is kept where a process was killed that had sealed some partitions, and written where it had not', async () => {
-    await using large = await startCluster({ primaries: 5, replicas: 0, nodeTimeout: 15_000 });
-    await using compiled = await compileLibrary();
-    const resources = await Promise.all(large.nodes.map((one) => resourceOn(one)));
-    const nonces = (nodes = large.nodes): Promise<unknown[]> =>
-      Promise.all(nodes.map((one, i) => one.command('HGET', sealOf(resources[i] ?? ''), 'nonce')));
-    const last = large.nodes[4]!;
-    large.pause(last);
-    const url = `redis+cluster://${large.nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`;
-    const sealer = start(compiled, 'wait', { urls: [url], resource: 'any', ttl: TTL, options: SETTINGS });
-    await eventually(async () => !(await nonces(large.nodes.slice(0, 4))).includes(null), 60_000);
-    sealer.kill();
-    await sealer.ended;
-    large.resume(last);
-    const before = await nonces();
-    expect(before[4]).toBeNull();
-
-    const began = performance.now();
-    await using contender = await contenderOn(large);
-    await allGranted(contender, resources);
-    expect(performance.now() - began).toBeGreaterThan(TTL);
-    expect((await nonces()).slice(0, 4)).toEqual(before.slice(0, 4));
-  });
-
   it('is not read or written without a permission, and the refusal names it', async () => {
     await using contender = await contenderOn(cluster, SETTINGS);
     await contender.acquire(resource, TTL, { wait: 0 }).catch(() => undefined);
@@ -146,13 +121,6 @@ describe('The seal of a partition', () => {
 });
 
 describe('A cluster', () => {
-  // Protocol 12.10
-  it('has one vote, by however many of its nodes it is named', async () => {
-    const [one, ...others] = cluster.urls;
-    const twins = [sourceOf({ urls: [one!] }), sourceOf({ urls: others })];
-    await expect(Contender.on(twins, SETTINGS, {}, { within: 3_000 })).rejects.toThrow('it is the same server as');
-  });
-
   // Protocol 12.2
   it('has one connection to each primary, also if it announces another name than the one that was given', async () => {
     const urls = cluster.nodes.map(({ port }) => `redis://localhost:${port}`);

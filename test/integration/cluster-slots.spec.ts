@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
-import { hashSlotOf, TAGS } from '../../lib/redis/cluster/cluster-map.js';
+import { hashSlotOf } from '../../lib/redis/cluster/cluster-map.js';
 import { startCluster, type TestCluster } from '../support/cluster.js';
 
 jest.setTimeout(120_000);
@@ -39,11 +39,5 @@ describe('The slot of a key', () => {
       }),
       { numRuns: 20 },
     );
-  });
-
-  it('is the first of the partition for each of its tags', async () => {
-    const slots = TAGS.map((_, partition) => 64 * partition);
-    expect(await slotsOnServer(TAGS)).toEqual(slots);
-    expect(await slotsOnServer(TAGS.map((tag) => `lock:{${tag}}a{b}`))).toEqual(slots);
   });
 });

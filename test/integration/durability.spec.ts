@@ -69,77 +69,6 @@ async function followDurably(replica: number, primary: number): Promise<void> {
   });
 }
 
-describe('A lock on masters that report `appendfsync always`, and are not declared durable', () => {
-  it.each([3, 5])('is held alone after a majority of %i masters had switched the file off', async (count) => {
-    const masters = await synced(count);
-    const holder = await connect(masters);
-    await allVote(holder);
-    const majority = masters.servers.slice(0, (count + 1) / 2);
-    for (const { port } of majority) await command(port, 'CONFIG', 'SET', 'appendonly', 'no');
-    const lock = await holder.acquire('held', TTL, { wait: 0 });
-    await Promise.all(majority.map((each) => each.restart()));
-    expect(await isSharedWith(await connect(masters), lock)).toBe(false);
-  });
-
-  it('is held alone after replicas that lagged are started in the place of their primaries', async () => {
-    const masters = await synced();
-    const [a, b] = masters.servers;
-    const replicas = await Promise.all([a!, b!].map(() => server({ args: SYNCED })));
-    for (const [i, primary] of [a!, b!].entries()) await followDurably(replicas[i]!.port, primary.port);
-    // The first process meets the primaries while their replicas are away. Those follow again, and then lag.
-    for (const replica of replicas) await command(replica.port, 'REPLICAOF', 'NO', 'ONE');
-    const holder = await connect(masters);
-    await allVote(holder);
-    for (const [i, primary] of [a!, b!].entries()) await followDurably(replicas[i]!.port, primary.port);
-    for (const replica of replicas) replica.pause();
-    const lock = await holder.acquire('held', TTL, { wait: 0 });
-    for (const replica of replicas) await replica.kill();
-    await startInPlaceOf([a!, b!], replicas);
-    expect(await isSharedWith(await connect(masters), lock)).toBe(false);
-  });
-
-  it('is held alone after replicas that were cut off after their first copy are started in the place of their primaries', async () => {
-    const masters = await synced();
-    const [a, b] = masters.servers;
-    const replicas = await Promise.all([a!, b!].map(() => server({ args: SYNCED })));
-    const holder = await connect(masters);
-    await allVote(holder);
-    for (const [i, primary] of [a!, b!].entries()) await followDurably(replicas[i]!.port, primary.port);
-    for (const replica of replicas) replica.pause();
-    await allVote(holder);
-    const lock = await eventuallyAcquired(holder);
-    for (const replica of replicas) await replica.kill();
-    await startInPlaceOf([a!, b!], replicas);
-    expect(await isSharedWith(await connect(masters), lock)).toBe(false);
-  });
-
-  it('is held alone after spares have voted at two addresses and the masters from before return', async () => {
-    const masters = await synced();
-    const [a, b] = masters.servers;
-    const holder = await connect(masters);
-    await allVote(holder);
-    const lock = await lockOnSpares([a!, b!], holder);
-    expect(await isSharedWith(await connect(masters), lock)).toBe(false);
-  });
-
-  // Protocol 9.1
-  it('has a smaller fencing token than later locks, although its token was drawn from spares', async () => {
-    const masters = await synced();
-    const [a, b] = masters.servers;
-    const holder = await connect(masters);
-    await allVote(holder);
-    const before = await withLock(holder, (lock) => lock.fencingToken());
-    const tokens: number[] = [];
-    const lock = await lockOnSpares([a!, b!], holder, [], async (drawing) => tokens.push(await drawing.fencingToken()));
-    await lock.release();
-    const rival = await connect(masters);
-    tokens.push(await withLock(rival, (later) => later.fencingToken()));
-    const all = [before, ...tokens];
-    expect(all).toHaveLength(3);
-    expect(all).toEqual([...new Set(all)].sort((one, other) => one - other));
-  });
-});
-
 // Protocol 8.8
 describe('A lock on masters that are declared durable', () => {
   it('is held alone by processes that met the spares which voted at two addresses for a while', async () => {
@@ -203,28 +132,6 @@ describe('A lock on masters that are declared durable', () => {
   });
 });
 
-describe('The state of a lock on masters that report `appendfsync always`', () => {
-  it.each([
-    [0, 1, 2],
-    [2, 0, 1],
-  ])('is not an older value after master %i kept none of the last writes', async (forgetful, kept, away) => {
-    const masters = await synced();
-    const [one, other, third] = [forgetful, kept, away].map((index) => masters.servers[index]!);
-    const contender = await connect(masters);
-    await allVote(contender);
-    await withLock(contender, (lock) => lock.state.set('page 1'));
-    await eventually(async () => (await command(third!.port, 'EXISTS', 'lock:\0state:held')) === 1);
-    await command(one!.port, 'CONFIG', 'SET', 'appendonly', 'no');
-    await third!.kill();
-    await withLock(contender, (lock) => lock.state.set('page 2'));
-    expect(await withLock(contender, (lock) => lock.state.get())).toBe('page 2');
-    await one!.restart();
-    await third!.restart();
-    await other!.kill();
-    await expect(withLock(contender, (lock) => lock.state.get())).rejects.toThrow(StateUncertainError);
-  });
-});
-
 describe('The state of a lock', () => {
   it.each([3, 5])(
     'is never certainly absent after %i masters lost it one by one, while a process lives that knew them',
@@ -272,14 +179,6 @@ describe('The state of a lock', () => {
   });
 });
 
-/** Starts servers with the data of others, at the addresses of servers that are ended. */
-async function startInPlaceOf(primaries: readonly RedisServer[], replicas: readonly RedisServer[]): Promise<void> {
-  await Promise.all(primaries.map((each) => each.kill()));
-  for (const [i, primary] of primaries.entries()) {
-    await server({ port: primary.port, args: SYNCED, dir: replicas[i]!.dir });
-  }
-}
-
 /** Lets empty servers take the place of others until they vote, takes the lock from them, and brings the others back. */
 async function lockOnSpares(
   originals: readonly RedisServer[],
@@ -298,10 +197,6 @@ async function lockOnSpares(
   await Promise.all(spares.map((each) => each.kill()));
   await Promise.all(originals.map((each) => each.restart()));
   return lock;
-}
-
-async function eventuallyAcquired(contender: Contender): Promise<Lock> {
-  return await contender.acquire('held', TTL, { wait: 20_000 });
 }
 
 async function withLock<T>(contender: Contender, work: (lock: Lock) => Promise<T>): Promise<T> {

@@ -120,34 +120,6 @@ describe('Masters without a marker', () => {
     await lock.release();
     await (await second.acquire('x', 1_000, { wait: 0 })).release();
   });
-
-  it('do not wait longer because of a process that is configured for longer locks but takes none', async () => {
-    await using short = await Contender.on(masters.urls, { ttl: 1_000, maxTtl: 1_000, restartGuard: true });
-    await allVote(short);
-    await (await short.acquire('x', 1_000)).release();
-    await using long = await Contender.on(masters.urls, { ttl: 1_000, maxTtl: '1h', restartGuard: true });
-    await allVote(long);
-    await masters.servers[0]!.restart();
-    // The process with the longer locks may be the first to see the new data.
-    await allVote(long);
-    await allVote(short);
-    const from = Number(await command(masters.servers[0]!.port, 'HGET', MARKER, 'from'));
-    expect(from).toBeLessThan(Date.now() + 60_000);
-  });
-
-  it('vote in time although the clock of a server was ahead when its marker was written', async () => {
-    const settings = { ttl: 500, maxTtl: 500, restartGuard: true };
-    await using contender = await Contender.on(masters.urls, settings);
-    await allVote(contender);
-    await contender.close();
-    const [a] = masters.servers;
-    const hour = String(Date.now() + 3_600_000);
-    const at = String(Number(hour) - 510);
-    await command(a!.port, 'HSET', MARKER, 'from', hour, 'at', at, 'nonce', 'written by a clock that was ahead');
-    await using late = await Contender.on(masters.urls, settings);
-    expect(states(late)[0]).toBe('quarantined');
-    await allVote(late);
-  });
 });
 
 // Protocol 8.9
@@ -173,84 +145,6 @@ describe('The largest ttl in use', () => {
     expect(lock.isHeld).toBe(false);
     await taken.release();
   });
-
-  it('is cut, with one warning that names the missing master, until every master knows it', async () => {
-    const [a, b, c] = masters.servers;
-    await using small = await Contender.on(masters.urls, SMALL);
-    await allVote(small);
-    await using apart = await TcpProxy.to(c!.port);
-    const ttlCut = jest.fn();
-    await using large = await Contender.on([a!.url, b!.url, apart.url], LARGE, { ttlCut });
-    await allVote(large);
-    apart.refuse = true;
-    apart.reset();
-    await eventually(() => states(large)[2] === 'down');
-    const cut = await large.acquire('x', 6_000, { wait: 0 });
-    expect(cut.remaining()).toBeLessThanOrEqual(1_000);
-    await cut.release();
-    expect(ttlCut.mock.calls).toEqual([[6_000, 1_000, [large.masters[2]!.name]]]);
-    apart.refuse = false;
-    await eventually(() => states(large)[2] === 'voting');
-    await eventually(async () => {
-      const lock = await large.acquire('x', 6_000, { wait: '1s' });
-      const remaining = lock.remaining();
-      await lock.release();
-      return remaining > 1_000;
-    });
-    expect(ttlCut).toHaveBeenCalledTimes(1);
-  });
-});
-
-describe('Durable masters', () => {
-  const DURABLE = ['--appendonly', 'yes', '--appendfsync', 'always'];
-
-  it('keep a held lock when a majority of them is killed and restarted at once', async () => {
-    await using masters = await startMasters(3, { args: DURABLE });
-    const [a, b] = masters.servers;
-    await using contender = await Contender.on(masters.urls, { ...GUARDED, durable: true, ttl: '10s', maxTtl: '10s' });
-    await allVote(contender);
-    const lost = jest.fn();
-    const lock = await contender.acquire('held', '10s', { extend: true });
-    lock.signal.addEventListener('abort', lost);
-    await Promise.all([a!.restart(), b!.restart()]);
-    await eventually(() => states(contender).filter((state) => state === 'down').length > 0, 2_000).catch(
-      () => undefined,
-    );
-    await allVote(contender);
-    await lock.extend();
-    expect(lock.isHeld).toBe(true);
-    expect(lost).not.toHaveBeenCalled();
-    await using rival = await Contender.on(masters.urls, { ...GUARDED, durable: true, ttl: '10s', maxTtl: '10s' });
-    await expect(rival.acquire('held', '10s', { wait: 0 })).rejects.toThrow(/held/);
-    await lock.release();
-  });
-
-  it('wait like all others when the marker shows that they lost their data', async () => {
-    await using masters = await startMasters(3, { args: DURABLE });
-    await using contender = await Contender.on(masters.urls, { ...GUARDED, durable: true });
-    await allVote(contender);
-    await command(masters.servers[0]!.port, 'FLUSHALL');
-    await contender.acquire('x', TTL, { wait: 0 }).then((lock) => lock.release());
-    await eventually(() => states(contender)[0] === 'quarantined');
-    expect(states(contender).slice(1)).toEqual(['voting', 'voting']);
-  });
-});
-
-describe('A master that lost its data and cannot be marked', () => {
-  it('is reported once, with what it refuses', async () => {
-    const reasons: string[] = [];
-    await using masters = await startMasters(3);
-    const masterRefused = (_: string, reason: string): void => void reasons.push(reason);
-    await using contender = await Contender.on(masters.urls, GUARDED, { masterRefused });
-    await allVote(contender);
-    const { port } = masters.servers[0]!;
-    await command(port, 'CONFIG', 'SET', 'maxmemory', '1');
-    await command(port, 'FLUSHALL');
-    await (await contender.acquire('x', TTL, { wait: '5s' })).release();
-    await eventually(() => reasons.length > 0);
-    const why = /^it lost its data, and it cannot be marked: OOM command not allowed when used memory > 'maxmemory'$/;
-    expect(reasons).toEqual([expect.stringMatching(why)]);
-  }, 30_000);
 });
 
 describe('A server that attaches its first replica', () => {

@@ -3,14 +3,12 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
-import { QuorumUnavailableError } from '../../lib/core/errors.js';
 import type { RedisMaster } from '../../lib/redis/redis-master.js';
 import { redisMaster, type RedisMasterSource } from '../../lib/redis/master-source.js';
 import { findRedisServer, RedisServer, versionOfServer } from '../../scripts/redis-servers.mjs';
 import { acquiring, ask, extending, inspecting, releasing } from '../support/ask.js';
 import { eventually } from '../support/eventually.js';
 import { contextOf } from '../support/context.js';
-import { Contender } from '../support/redlocks.js';
 import { sharedMasters } from './support/shared-masters.js';
 
 const PASSWORD = 'a-password-to-hide';
@@ -54,35 +52,6 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
       client.disconnect();
     }
   }
-
-  it('NOAUTH: has no connection, and gives the reason', async () => {
-    const master = await connect(await serve('--requirepass', PASSWORD));
-    const reason = expect.stringMatching(/^NOAUTH /);
-    expect(master.problem()).toEqual({ kind: 'unreachable', reason, sent: false, isPermanent: true });
-    expect(await ask(master, acquiring(['k'], TOKEN))).toEqual(master.problem());
-  });
-
-  it('WRONGPASS: has no connection, gives the reason, and never shows the password', async () => {
-    const server = await serve('--requirepass', 'another');
-    const master = await connect(server, { password: PASSWORD });
-    expect(master.problem()).toEqual({
-      kind: 'unreachable',
-      reason: expect.stringMatching(/^WRONGPASS /),
-      sent: false,
-      isPermanent: true,
-    });
-    expect(JSON.stringify(master.problem())).not.toContain(PASSWORD);
-
-    const boot = Contender.on([sourceOf(server, { password: PASSWORD })], {}, {}, { within: 500 }).then(
-      () => expect('an error').toBe('thrown'),
-      (error: unknown) => {
-        expect(error).toBeInstanceOf(QuorumUnavailableError);
-        expect(String(error)).toMatch(/WRONGPASS/);
-        expect(JSON.stringify([String(error), error])).not.toContain(PASSWORD);
-      },
-    );
-    await boot;
-  });
 
   it('accepts the right password, and an ACL user', async () => {
     const server = await serve('--requirepass', PASSWORD, '--user', 'app', 'on', `>${PASSWORD}`, '~lock:*', '+@all');
@@ -145,19 +114,6 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
       expect(await ask(master, request)).toMatchObject({ kind: 'refused', code: 'NOREPLICAS' });
     }
     expect(await ask(master, inspecting('k', 'l'))).toEqual({ kind: 'granted' });
-  });
-
-  it('does not vote as a replica', async () => {
-    const [primary] = plain.servers as [RedisServer];
-    const master = await connect(await serve('--replicaof', '127.0.0.1', String(primary.port)));
-    expect(master.problem()).toMatchObject({ kind: 'unreachable', reason: expect.stringContaining('replica') });
-    expect(await ask(master, acquiring(['k'], TOKEN))).toMatchObject({ kind: 'unreachable', sent: false });
-  });
-
-  it('does not vote as a cluster node', async () => {
-    const master = await connect(await serve('--cluster-enabled', 'yes'));
-    expect(master.identity().fault).toContain('cluster');
-    expect(await ask(master, acquiring(['k'], TOKEN))).toMatchObject({ kind: 'unreachable', sent: false });
   });
 
   it('reports its program and version when it votes', async () => {
@@ -265,24 +221,6 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
     const master = await connect(server, { path });
     expect(master.name).toBe(path);
     expect(await ask(master, acquiring(['k'], TOKEN))).toEqual({ kind: 'granted' });
-  });
-
-  it('uses the configured database', async () => {
-    const [server] = plain.servers as [RedisServer];
-    const master = await connect(server, { db: 3 });
-    await ask(master, acquiring(['k'], TOKEN));
-    const client = new Redis(server.port, '127.0.0.1', { db: 3 });
-    expect(await client.get('k')).toBe(TOKEN);
-    client.disconnect();
-  });
-
-  it('never repeats the arguments of a request in an error: a server without SET', async () => {
-    const master = await connect(await serve('--rename-command', 'SET', '', '--rename-command', 'EVALSHA', ''));
-    for (const options of [{}, QUEUED]) {
-      const answer = await ask(master, acquiring(['k'], TOKEN, options));
-      expect(answer).toMatchObject({ kind: 'refused', code: 'ERR', reason: expect.stringMatching(/unknown command/) });
-      expect(JSON.stringify(answer)).not.toContain(TOKEN);
-    }
   });
 });
 

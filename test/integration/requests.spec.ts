@@ -43,19 +43,6 @@ describe.each(Object.entries(sources))('Requests made in one turn (%s)', (_, sou
     expect(await scriptsRun()).toBe(before + 5);
   });
 
-  it('take effect in the order in which they were made', async () => {
-    const answers = await Promise.all([
-      ask(master, acquiring(['a'], 'first')),
-      ask(master, acquiring(['a'], 'second')),
-      ask(master, releasing(['a'], 'first')),
-      ask(master, acquiring(['a'], 'third')),
-      ask(master, extending(['a'], 'first')),
-      ask(master, inspecting('a', 'b')),
-    ]);
-    expect(answers.map(({ kind }) => kind)).toEqual(['granted', 'held', 'granted', 'granted', 'held', 'held']);
-    expect(await operator.get('a')).toBe('third');
-  });
-
   // Protocol 4.8
   it('fail individually if a key has the wrong type', async () => {
     await operator.hset('no lock', 'a', 'hash');
@@ -82,16 +69,6 @@ describe.each(Object.entries(sources))('Requests made in one turn (%s)', (_, sou
     expect(await operator.exists('b')).toBe(0);
   });
 
-  it('fail individually if only their keys are out of bounds for the user', async () => {
-    await operator.call('ACL', 'SETUSER', 'default', 'resetkeys', '~mine:*', '~queue:*');
-    const answers = await Promise.all([
-      ask(master, acquiring(['mine:a'], 'mine')),
-      ask(master, acquiring(['yours:a'], 'mine')),
-      ask(master, releasing(['mine:a'], 'mine')),
-    ]);
-    expect(answers).toMatchObject([{ kind: 'granted' }, { kind: 'refused', code: 'NOPERM' }, { kind: 'granted' }]);
-  });
-
   it('are all refused, each with its own answer, if the server refuses the command', async () => {
     await operator.call('ACL', 'SETUSER', 'default', '-evalsha');
     const answers = await Promise.all([ask(master, acquiring(['a', 'b'], 'mine')), ask(master, inspecting('a'))]);
@@ -99,25 +76,6 @@ describe.each(Object.entries(sources))('Requests made in one turn (%s)', (_, sou
       { kind: 'refused', code: 'NOPERM' },
       { kind: 'refused', code: 'NOPERM' },
     ]);
-  });
-
-  it('go in several commands with a bounded number of keys each, and are all granted', async () => {
-    const before = await scriptsRun();
-    const names = (i: number): string[] => Array.from({ length: 50 }, (_, j) => `k${i}.${j}`);
-    const answers = Array.from({ length: 128 }, (_, i) => ask(master, acquiring(names(i), 'mine')));
-    expect((await Promise.all(answers)).every(({ kind }) => kind === 'granted')).toBe(true);
-    // The first request goes alone, then 13 commands carry 10 requests of 50 keys each.
-    expect(await scriptsRun()).toBe(before + 14);
-    expect(await operator.dbsize()).toBe(128 * 50);
-  });
-
-  it('go in several commands of a bounded length, however JSON escapes the characters', async () => {
-    const before = await scriptsRun();
-    const name = '\x01'.repeat(20_000);
-    const answers = Array.from({ length: 90 }, (_, i) => ask(master, acquiring([`${name}${i}`, `k${i}`], 'mine')));
-    expect((await Promise.all(answers)).every(({ kind }) => kind === 'granted')).toBe(true);
-    // The first request goes alone, then 30 commands carry 3 names of 20,000 characters each.
-    expect(await scriptsRun()).toBe(before + 31);
   });
 
   async function scriptsRun(): Promise<number> {

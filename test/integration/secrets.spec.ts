@@ -163,18 +163,6 @@ describe('No secret is disclosed', () => {
     expect(error.message).toMatch(/cannot start within 200 ms/);
   });
 
-  it.each([
-    `http://${USER}:${encoded}@host`,
-    `redis://${USER}:${encoded}@host:99999`,
-    `redis://${USER}:${PASSWORD}@host`,
-    `redis://host?username=${USER}&password=${encoded}`,
-    `${USER}:${encoded}@host:6379`,
-    `redis://${USER}%3A${encoded}%40host`,
-  ])('by a boot with the URL %#', async (url) => {
-    const error = await failure(start([url]));
-    expect(error.name).toBe('RedlockConfigError');
-  });
-
   it('by a server that refuses commands and repeats them', async () => {
     const renamed = ['SET', 'EVALSHA'].flatMap((name) => ['--rename-command', name, '']);
     const service = await start([urlOf(await serve(...renamed))]);

@@ -186,26 +186,6 @@ describe('Waiting while processes and masters die', () => {
     },
   );
 
-  it('each waiter gets a turn although all subscribers are dropped repeatedly, and nothing is left', async () => {
-    await using crowd = await Crowd.of(6, 3);
-    const work = new AbortController();
-    const faults = dropInTurn(crowd, work.signal);
-    await Promise.all(
-      crowd.contenders.map(async (contender) => {
-        for (let i = 0; i < 5; i++) await (await contender.acquire('k', '2s', WAIT)).release();
-      }),
-    ).finally(() => work.abort());
-    await faults;
-    await expectNothingLeft(crowd);
-  }, 60_000);
-
-  async function dropInTurn(crowd: Crowd, signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      await crowd.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
-      await sleep(20);
-    }
-  }
-
   /** Takes and releases the lock of every waiter. */
   async function takeAll(turns: readonly Promise<Lock>[]): Promise<void> {
     await Promise.all(turns.map(async (turn) => (await turn).release()));

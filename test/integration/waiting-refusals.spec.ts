@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { resolveResources } from '../../lib/core/settings/resources.js';
 import { type CountingContender, Crowd } from '../support/crowd.js';
 import { eventually } from '../support/eventually.js';
 
@@ -98,10 +97,5 @@ describe('Waiting at masters that refuse commands', () => {
     expect(await crowd.call('EXISTS', 'lock:k')).toEqual([0, 0, 0]);
     await crowd.call('CONFIG', 'SET', 'maxmemory', '0');
     await (await turn).release();
-  });
-
-  it('is impossible for a resource with the name of an internal key', () => {
-    expect(() => resolveResources('resource', '\0queue:k')).toThrow(/must not contain a NUL/);
-    expect(() => resolveResources('resource', ['a', '\0wake:x'])).toThrow(/must not contain a NUL/);
   });
 });

@@ -9,7 +9,6 @@ export interface ClusterNodeOptions {
   readonly nodeTimeout: number;
   /** More arguments of the server. They override the defaults. */
   readonly args: readonly string[] | ((port: number) => readonly string[]);
-  readonly env: Readonly<Record<string, string>>;
   /** Puts proxies in front of the bus and of replication. */
   readonly partitions: boolean;
 }
@@ -26,10 +25,9 @@ export class ClusterNode implements AsyncDisposable {
     private readonly proxies: Proxies | undefined,
   ) {}
 
-  static async start({ nodeTimeout, args, env, partitions }: ClusterNodeOptions): Promise<ClusterNode> {
+  static async start({ nodeTimeout, args, partitions }: ClusterNodeOptions): Promise<ClusterNode> {
     const proxies = partitions ? await startProxies() : undefined;
     const server = await RedisServer.start({
-      env,
       args: (port) => [
         ...['--cluster-enabled', 'yes', '--cluster-node-timeout', String(nodeTimeout)],
         ...['--cluster-port', String(busPort(port)), '--cluster-announce-ip', '127.0.0.1'],
@@ -99,10 +97,8 @@ export class ClusterNode implements AsyncDisposable {
     await this.server.kill();
   }
 
-  async restart({ empty }: { readonly empty: boolean }): Promise<void> {
-    if (!empty && !this.isUp) throw new Error('A node that is down or paused cannot save its data before a restart');
-    if (empty) await rm(join(this.folder, 'dump.rdb'), { force: true });
-    else await this.command('SAVE');
+  async restart(): Promise<void> {
+    await rm(join(this.folder, 'dump.rdb'), { force: true });
     await this.server.restart();
     this.state = 'up';
   }

@@ -45,8 +45,8 @@ export interface ClusterOptions extends Partial<ClusterNodeOptions> {
  * replica follows its primary. `await using` ends it.
  */
 export async function startCluster(options: ClusterOptions = {}): Promise<TestCluster> {
-  const { primaries = 3, replicas = primaries, nodeTimeout = 2000, args = [], env = {}, partitions = false } = options;
-  const cluster = new TestCluster({ nodeTimeout, args, env, partitions });
+  const { primaries = 3, replicas = primaries, nodeTimeout = 2000, args = [], partitions = false } = options;
+  const cluster = new TestCluster({ nodeTimeout, args, partitions });
   try {
     await cluster.form(primaries, replicas);
     return cluster;
@@ -100,11 +100,11 @@ export class TestCluster implements AsyncDisposable {
   }
 
   /**
-   * Starts a node again, which is killed first if it is up, with the same id and port. It is empty, unless `empty` is
-   * false: then its data is saved before. Does not wait for the cluster; see {@link settled}.
+   * Starts a node again, empty, with the same id and port. It is killed first if it is up. Does not wait for the cluster;
+   * see {@link settled}.
    */
-  restart(node: ClusterNode, { empty = true }: { readonly empty?: boolean } = {}): Promise<void> {
-    return node.restart({ empty });
+  restart(node: ClusterNode): Promise<void> {
+    return node.restart();
   }
 
   /** SIGSTOP: connections stay open, and commands queue. */

@@ -8,7 +8,6 @@ const LONGEST = [
   'test/integration/guard.spec.ts',
   'test/integration/torture.spec.ts',
   'test/integration/guard-faults.spec.ts',
-  'test/integration/cluster-harness.spec.ts',
   'test/integration/cluster-torture.spec.ts',
   'test/integration/cluster-partitions.spec.ts',
   'test/integration/cluster-failover.spec.ts',
