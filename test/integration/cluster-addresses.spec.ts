@@ -1,6 +1,15 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { startCluster } from '../support/cluster.js';
-import { allGranted, contenderOn, PATIENT, resourceOn, slotOf, TTL } from '../support/cluster-locks.js';
+import {
+  allGranted,
+  contenderOn,
+  PATIENT,
+  resourceOn,
+  SETTINGS,
+  slotOf,
+  TTL,
+  UNGUARDED,
+} from '../support/cluster-locks.js';
 import { eventually } from '../support/eventually.js';
 import type { Contender } from '../support/redlocks.js';
 
@@ -42,3 +51,33 @@ describe('The primaries of a cluster', () => {
     await allGranted(contender, resources);
   });
 });
+
+const RUN = /run_id:([0-9a-f]{40})/g;
+let runs = 0;
+
+/** What a proxy may do to the answers of a server. The texts keep their lengths, which RESP states. */
+const PROXIES = [
+  {
+    does: 'hides',
+    rewrite: (text: string): string => text.replaceAll('run_id:', 'no_one:'),
+    reason: 'it does not report which process it is',
+  },
+  {
+    does: 'fakes',
+    rewrite: (text: string): string => text.replaceAll(RUN, () => `run_id:${String(++runs).padStart(40, '0')}`),
+    reason: 'it reports another process with each answer',
+  },
+];
+
+it.each(PROXIES)(
+  'A proxy that $does the run of a server is refused with the guard on, and serves locks without it',
+  async ({ rewrite, reason }) => {
+    await using cluster = await startCluster({ primaries: 1, replicas: 0 });
+    const [node] = cluster.nodes;
+    await using view = await cluster.viewpoint();
+    view.proxy(node!).replies.rewrite = (chunk) => Buffer.from(rewrite(chunk.toString('latin1')), 'latin1');
+    await expect(contenderOn(view, SETTINGS)).rejects.toThrow(reason);
+    await using contender = await contenderOn(view, UNGUARDED);
+    await allGranted(contender, [await resourceOn(node!)]);
+  },
+);

@@ -29,7 +29,8 @@ let rival: Contender;
 let unused: string[];
 
 beforeAll(async () => {
-  cluster = await startCluster({ replicas: 0 });
+  // One of the nodes stands still for a while, and must not be found to have failed.
+  cluster = await startCluster({ replicas: 0, nodeTimeout: 15_000 });
   [from, to] = cluster.nodes as [ClusterNode, ClusterNode];
   [holder, rival] = await Promise.all([contenderOn(cluster), contenderOn(cluster)]);
   unused = await resourcesOn(from, 40);
@@ -68,6 +69,14 @@ async function intrude(resource: string, held: Lock): Promise<void> {
   await lock?.release();
 }
 
+/** The key of a lock is deleted on whichever node has it, and nothing else is. */
+async function expectReleased(resource: string): Promise<void> {
+  const left = async (): Promise<string[]> =>
+    (await Promise.all([from, to].map((node) => keysAt(node, resource)))).flat();
+  await eventually(async () => !(await left()).includes(keyOf(resource)));
+  expect(await left()).toContain(sealOf(resource));
+}
+
 const NAMES = { lock: keyOf, seal: sealOf, queue: queueOf };
 type Name = keyof typeof NAMES;
 const ORDERS: readonly (readonly Name[])[] = [
@@ -78,6 +87,48 @@ const ORDERS: readonly (readonly Name[])[] = [
   ['queue', 'lock', 'seal'],
   ['queue', 'seal', 'lock'],
 ];
+
+// First, because such a move is refused while any slot is moved step by step.
+describe('A slot that is moved as a whole', () => {
+  it('costs the lock, which a waiter gets when its holder has lost it', async () => {
+    const [resource = ''] = take(1);
+    const held = await holder.acquire(resource, TTL, { ...PATIENT, extend: true });
+    const waiting = rival.acquire(resource, TTL, PATIENT);
+    await queued(resource);
+    await cluster.moveSlotAtOnce(slotOf(resource), to);
+    const taken = await waiting;
+    expect(held.isHeld).toBe(false);
+    await taken.release();
+    await eventually(async () => (await keysAt(to, resource)).every((key) => key === sealOf(resource)));
+    expect(await keysAt(from, resource)).toEqual([]);
+  });
+
+  it('keeps its lock when the move is given up, which has one holder throughout', async () => {
+    const [resource = ''] = take(1);
+    const held = await holder.acquire(resource, TTL, { ...PATIENT, extend: true });
+    const isRefused = async (): Promise<boolean> => {
+      const lock = await rival.acquire(resource, TTL, { wait: 0 }).catch(() => undefined);
+      await lock?.release();
+      return lock === undefined;
+    };
+    await cluster.giveUpMoveAtOnce(slotOf(resource), to, async () => {
+      await held.extend();
+      expect(await isRefused()).toBe(true);
+    });
+    await held.extend();
+    expect(await isRefused()).toBe(true);
+    expect(await keysAt(to, resource)).toEqual([]);
+    await held.release();
+  });
+
+  it('deletes the key of a lock that is released meanwhile', async () => {
+    const [resource = ''] = take(1);
+    const lock = await holder.acquire(resource, TTL, PATIENT);
+    await from.command('PERSIST', keyOf(resource));
+    await Promise.all([cluster.moveSlotAtOnce(slotOf(resource), to), lock.release()]);
+    await expectReleased(resource);
+  });
+});
 
 describe.each([
   { state: 'held', extend: false },
@@ -126,10 +177,7 @@ describe('A release', () => {
     await from.command('PERSIST', keyOf(resource));
     await MOMENTS[moment]?.(resource);
     await lock.release();
-    const left = async (): Promise<string[]> =>
-      (await Promise.all([from, to].map((node) => keysAt(node, resource)))).flat();
-    await eventually(async () => !(await left()).includes(keyOf(resource)));
-    expect(await left()).toContain(sealOf(resource));
+    await expectReleased(resource);
   });
 });
 

@@ -160,6 +160,40 @@ describe('A cluster', () => {
     const contender = Contender.on([sourceOf(cluster)], { ...SETTINGS, keyPrefix });
     await expect(contender).rejects.toBeInstanceOf(RedlockConfigError);
   });
+
+  it('grants several resources of different primaries in any order under load, without deadlock, second holders and leftovers', async () => {
+    const contenders = await Promise.all([1, 2, 3].map(() => contenderOn(cluster)));
+    const resources = (await Promise.all(cluster.nodes.map(resourceOn))) as [string, string, string];
+    await Promise.all(contenders.map((contender) => allGranted(contender, resources)));
+    const [a, b, c] = resources;
+    const choices = [[a, b, c], [c, b, a], [b, a], [c, a], [b, c], [a], [c]];
+    const inside = new Map<string, number>();
+    const overlaps: string[] = [];
+    let sections = 0;
+    const work = async (contender: Contender, wanted: readonly string[]): Promise<void> => {
+      for (let i = 0; i < 20; i++) {
+        const lock = await contender.acquire(wanted, undefined, { ...PATIENT, extend: true });
+        for (const resource of wanted) {
+          const count = (inside.get(resource) ?? 0) + 1;
+          inside.set(resource, count);
+          if (count > 1) overlaps.push(resource);
+        }
+        await new Promise((resolve) => setImmediate(resolve));
+        if (lock.isHeld) sections++;
+        for (const resource of wanted) inside.set(resource, (inside.get(resource) ?? 0) - 1);
+        await lock.release();
+      }
+    };
+    await Promise.all(contenders.flatMap((contender) => choices.map((wanted) => work(contender, wanted))));
+    expect(overlaps).toEqual([]);
+    expect(sections).toBe(20 * contenders.length * choices.length);
+    const leftovers = async (): Promise<string[]> => {
+      const keys = await Promise.all(cluster.nodes.map((one) => one.command('KEYS', '*') as Promise<string[]>));
+      return keys.flat().filter((key) => !/\0seal$/.test(key));
+    };
+    await eventually(async () => (await leftovers()).length === 0);
+    await Promise.all(contenders.map((contender) => contender.close()));
+  });
 });
 
 describe('Every script', () => {
@@ -210,4 +244,24 @@ describe('Every script', () => {
       return slots.size === 1 ? [] : [`${name} with ${slots.size} slots`];
     });
   }
+});
+
+// Protocol 12.6
+it('A lost partition does not vote for the longest ttl of all processes, also if another one seals it', async () => {
+  // Its partitions do not vote for an hour, so this is the last test.
+  const third = cluster.nodes[2]!;
+  const lost = await resourceOn(third);
+  const nonce = async (): Promise<unknown> => third.command('HGET', sealOf(lost), 'nonce');
+  await using short = await contenderOn(cluster);
+  await allGranted(short, [lost]);
+  // The other process does not read the seals again.
+  await using long = await contenderOn(cluster, { ...SETTINGS, maxTtl: '1h' });
+  await using held = await long.acquire(lost, '1h', PATIENT);
+  const before = await nonce();
+  await cluster.flush(third);
+  await expect(short.acquire(lost, TTL, { wait: 0 })).rejects.toThrow('does not vote');
+  await eventually(async () => ((await nonce()) ?? before) !== before);
+  const [at, from] = (await third.command('HMGET', sealOf(lost), 'at', 'from')) as [string, string];
+  expect(held.isHeld).toBe(true);
+  expect(Number(from) - Number(at)).toBeGreaterThan(3_600_000);
 });

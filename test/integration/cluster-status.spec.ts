@@ -1,22 +1,16 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import type { MasterStatus } from '../../lib/core/health/status.js';
 import type { ShardStatus } from '../../lib/core/master.interface.js';
-import type { RedisMasterSource } from '../../lib/redis/master-source.js';
 import { type ClusterNode, startCluster, type TestCluster } from '../support/cluster.js';
-import { resourceOn } from '../support/cluster-locks.js';
+import { allGranted, contenderOn, PATIENT, resourceOn, Traffic, TTL, UNGUARDED } from '../support/cluster-locks.js';
 import { eventually } from '../support/eventually.js';
 import { allVote, GUARDED, OPTIONS } from '../support/guarded.js';
-import { startMasters } from '../support/masters.js';
 import { Contender } from '../support/redlocks.js';
 
-jest.setTimeout(60_000);
+jest.setTimeout(120_000);
 
 /** Without replicas, a primary that is down stays the owner of its slots. */
-const STEADY = { replicas: 0, nodeTimeout: 60_000 };
-
-function sourceOf(cluster: TestCluster): RedisMasterSource {
-  return { cluster: cluster.urls };
-}
+const STEADY = { replicas: 0, nodeTimeout: 60_000, args: ['--cluster-require-full-coverage', 'no'] };
 
 function statusOf(contender: Contender): MasterStatus {
   return contender.redlock.status().masters[0]!;
@@ -35,7 +29,7 @@ function statesOf(contender: Contender, cluster: TestCluster): (string | undefin
 describe('The status of a cluster', () => {
   it('names each primary, what keeps it from voting and how many partitions it serves', async () => {
     await using cluster = await startCluster(STEADY);
-    await using contender = await Contender.on([sourceOf(cluster)], GUARDED);
+    await using contender = await contenderOn(cluster, GUARDED);
     await eventually(() => statesOf(contender, cluster).every((state) => state === 'voting'));
     await allVote(contender);
     const shards = [...shardsOf(contender).values()];
@@ -60,9 +54,9 @@ describe('The status of a cluster', () => {
   });
 
   it('distinguishes a primary that refuses every write from the others, and reports the cluster once all refuse', async () => {
-    await using cluster = await startCluster({ ...STEADY, args: ['--cluster-require-full-coverage', 'no'] });
+    await using cluster = await startCluster(STEADY);
     const events: string[] = [];
-    await using contender = await Contender.on([sourceOf(cluster)], OPTIONS, {
+    await using contender = await contenderOn(cluster, OPTIONS, {
       masterRefused: (_, reason) => events.push(`refused: ${reason}`),
       masterVotesAgain: () => events.push('votes again'),
     });
@@ -92,26 +86,46 @@ describe('The status of a cluster', () => {
     expect(statesOf(contender, cluster)).toEqual(['voting', 'voting', 'voting']);
     expect(events).toEqual([expect.any(String), 'votes again']);
   });
+});
 
-  it('calls a primary down that leaves requests unanswered', async () => {
+describe('A primary that hangs', () => {
+  it('does not keep the others from granting locks', async () => {
     await using cluster = await startCluster(STEADY);
-    await using contender = await Contender.on([sourceOf(cluster)], { ...OPTIONS, restartGuard: false });
-    await eventually(() => statesOf(contender, cluster).every((state) => state === 'voting'));
-    const [, second] = cluster.nodes;
-    cluster.pause(second!);
+    const [hung, other] = cluster.nodes as [ClusterNode, ClusterNode];
+    const [far, near] = [await resourceOn(hung), await resourceOn(other)];
+    const silent: string[] = [];
+    const observer = { masterSilent: (name: string) => void silent.push(name) };
+    await using contender = await contenderOn(cluster, UNGUARDED, observer);
+    await allGranted(contender, [far, near]);
+    cluster.pause(hung);
     try {
-      await eventually(() => statesOf(contender, cluster).join() === 'voting,down,voting', 30_000);
-      const { reason } = shardsOf(contender).get(`127.0.0.1:${second!.port}`)!;
-      expect(reason).toMatch(/it leaves requests unanswered|no answer for long/);
+      await using waiting = new Traffic(contender, [far]);
+      await eventually(() => {
+        const { state, reason } = shardsOf(contender).get(`127.0.0.1:${hung.port}`)!;
+        return state === 'down' && reason!.includes('it leaves requests unanswered');
+      });
+      for (let i = 0; i < 20; i++) {
+        await (await contender.acquire(near, TTL, PATIENT)).release();
+        // Longer than the others may be silent.
+        await new Promise((resolve) => setTimeout(resolve, 2 * UNGUARDED.masterTimeout));
+        if (i === 5) await waiting.end();
+      }
+      expect(silent).toEqual([]);
     } finally {
-      cluster.resume(second!);
+      cluster.resume(hung);
     }
-    await eventually(() => statesOf(contender, cluster).every((state) => state === 'voting'));
+    await allGranted(contender, [far, near]);
   });
 
-  it('has no shards for a single server', async () => {
-    await using masters = await startMasters(1);
-    await using contender = await Contender.on(masters.urls, { ...OPTIONS, restartGuard: false });
-    expect(statusOf(contender)).toEqual({ master: expect.any(String), state: 'voting', version: expect.any(String) });
+  it('gets a new connection when its peer has disappeared without a word', async () => {
+    await using cluster = await startCluster(STEADY);
+    const [hung] = cluster.nodes as [ClusterNode];
+    const resource = await resourceOn(hung);
+    await using view = await cluster.viewpoint();
+    await using contender = await contenderOn(view, UNGUARDED);
+    await allGranted(contender, [resource]);
+    view.proxy(hung).halfOpen();
+    await allGranted(contender, [resource]);
+    expect(shardsOf(contender).get(`127.0.0.1:${view.proxy(hung).port}`)).toMatchObject({ state: 'voting' });
   });
 });
