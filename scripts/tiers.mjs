@@ -41,7 +41,6 @@ const SECOND = [
       'test/integration/durability.spec.ts',
       'test/integration/guard-faults.spec.ts',
       'test/integration/guard-identity.spec.ts',
-      'test/integration/late-start.spec.ts',
       'test/integration/sentinel-views.spec.ts',
       'test/integration/wall-clock.spec.ts',
     ],

@@ -1,11 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { redisMasters } from '../../lib/redis/master-source.js';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Compiled, compileLibrary, start } from '../support/compiled.js';
-import { CountingMaster } from '../support/counting-master.js';
 import { leftoversOn } from '../support/leftovers.js';
 import { startMasters } from '../support/masters.js';
-import { Contender } from '../support/redlocks.js';
-import { contextOf } from '../support/context.js';
 import type { SoakReport } from '../processes/soak.js';
 import { shareOf } from '../support/share.js';
 import { sharedMasters } from './support/shared-masters.js';
@@ -65,45 +61,6 @@ describe('A process under load', () => {
   }
 });
 
-describe('Extension', () => {
-  it('sends a few requests per ttl for a lock of 100 ms instead of a hot loop', async () => {
-    const counting = countingMasters();
-    await using contender = new Contender(counting, { masterTimeout: 25 });
-    await contender.redlock.connect(10_000);
-    const since = performance.now();
-    const passed = (): number => performance.now() - since;
-    let locks = 0;
-    // If the machine stalls for the whole ttl, the lock is lost before it can be extended. The loop then takes another
-    // lock.
-    while (passed() < 1_000 || (counting[0]?.asked.extend === 0 && passed() < 30_000)) {
-      locks++;
-      const lock = await contender.acquire('short', 100, { extend: true });
-      while ((passed() < 1_000 || counting[0]?.asked.extend === 0) && lock.isHeld)
-        await contender.redlock.inspector.inspect('short');
-      await lock.release();
-    }
-    const ttls = passed() / 100;
-    for (const { asked } of counting) expect(asked.extend).toBeLessThan(4 * ttls + 4 * locks);
-    expect(counting[0]?.asked.extend).toBeGreaterThan(0);
-  });
-
-  it('is retried at a bounded rate after a failure, and ends with the lock', async () => {
-    const counting = countingMasters();
-    const lockLost = jest.fn();
-    await using contender = new Contender(counting, { masterTimeout: 25 }, { lockLost });
-    await contender.redlock.connect(10_000);
-    const lock = await contender.acquire('short', 100, { extend: true });
-    await Promise.all(masters.servers.map((server) => server.kill()));
-    if (lock.isHeld) await new Promise((resolve) => lock.signal.addEventListener('abort', resolve));
-    const extensions = counting.map(({ asked }) => asked.extend);
-    for (const count of extensions) expect(count).toBeLessThan(25);
-    expect(lockLost).toHaveBeenCalledTimes(1);
-
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    expect(counting.map(({ asked }) => asked.extend)).toEqual(extensions);
-  });
-});
-
 describe('After close, the process exits by itself', () => {
   it.each(['up', 'down', 'hung', 'hung from the start', 'one of each'])('when the masters are %s', async (state) => {
     const [a, b] = masters.servers;
@@ -124,7 +81,3 @@ describe('After close, the process exits by itself', () => {
     }
   });
 });
-
-function countingMasters(): CountingMaster[] {
-  return redisMasters('masters', masters.urls, contextOf()).map((master) => new CountingMaster(master));
-}

@@ -4,10 +4,8 @@ import { join } from 'node:path';
 import { describe, expect, it, jest } from '@jest/globals';
 import { RedisServer } from '../../scripts/redis-servers.mjs';
 import { cli, cliProcess, type Ended, on } from '../support/cli.js';
-import { buildClockShim } from '../support/clock-shim.js';
 import { command } from '../support/command.js';
 import { leftovers } from '../support/leftovers.js';
-import { startMasters } from '../support/masters.js';
 import { eventually } from '../support/eventually.js';
 import { Contender } from '../support/redlocks.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
@@ -145,27 +143,6 @@ describe('doctor', () => {
     expect(ended.stdout).toContain('healthy: 2 of 3 masters vote, 2 must; locks work, but no further master may fail');
   });
 
-  it('finds the replica among three masters', async () => {
-    const [a, b] = masters.servers;
-    await command(b!.port, 'REPLICAOF', '127.0.0.1', a!.port);
-    const ended = await doctor(masters.urls, UNGUARDED);
-    expect(ended.status).toBe(1);
-    expect(problemsIn(ended)).toEqual([expect.stringMatching(`127.0.0.1:${b!.port}: it is a replica`)]);
-    expect(ended.stdout).toContain('2 of 3 masters vote, 2 must; locks work, but no further master may fail');
-  });
-
-  it('finds a master that evicts keys', async () => {
-    const lru = await RedisServer.start({ args: ['--maxmemory', '50mb', '--maxmemory-policy', 'allkeys-lru'] });
-    try {
-      const ended = await doctor([...some(2), lru.url], UNGUARDED);
-      expect(ended.status).toBe(1);
-      expect(problemsIn(ended)).toEqual([expect.stringMatching(`127.0.0.1:${lru.port}: .*allkeys-lru drops locks`)]);
-      expect(ended.stdout).toContain('CONFIG SET maxmemory-policy noeviction');
-    } finally {
-      await lru.stop();
-    }
-  });
-
   it('finds one server under two addresses', async () => {
     const [a] = masters.servers;
     await using proxy = await TcpProxy.to(a!.port);
@@ -174,37 +151,6 @@ describe('doctor', () => {
     const twin = `127.0.0.1:${proxy.port}: it is the same server as 127.0.0.1:${a!.port}`;
     expect(problemsIn(ended)).toEqual([expect.stringContaining(twin)]);
     expect(ended.stdout).toContain('2 of 3 masters vote');
-  });
-
-  it.each(['', 'wrong'])('finds a login that fails, and shows no password: %j', async (wrong) => {
-    const guarded = await RedisServer.start({ args: ['--requirepass', PASSWORD] });
-    try {
-      const url = wrong ? guarded.url.replace('redis://', `redis://:${encoded}${wrong}@`) : guarded.url;
-      const ended = await doctor([...some(2), url], UNGUARDED);
-      expect(ended.status).toBe(1);
-      const code = wrong ? 'WRONGPASS' : 'NOAUTH';
-      expect(problemsIn(ended)).toEqual([expect.stringMatching(`127.0.0.1:${guarded.port}: .*${code}`)]);
-      expect(ended.stdout).toMatch(wrong ? /correct them in its URL/ : /put user and password into its URL/);
-      expectSilenceAbout(PASSWORD, ended);
-      const json = await doctor([...some(2), url], UNGUARDED, '--json');
-      expect(JSON.parse(json.stdout)).toMatchObject({ healthy: false, masters: 3, quorum: 2 });
-      expectSilenceAbout(PASSWORD, json);
-    } finally {
-      await guarded.stop();
-    }
-  });
-
-  it('does not show a password that a server repeats', async () => {
-    const args = ['AUTH', 'HELLO'].flatMap((name) => ['--rename-command', name, '']);
-    const server = await RedisServer.start({ args });
-    try {
-      const ended = await doctor([server.url.replace('redis://', `redis://:${encoded}@`)]);
-      expect(ended.status).toBe(1);
-      expect(problemsIn(ended)).toEqual([expect.stringMatching(/unknown command/i)]);
-      expectSilenceAbout(PASSWORD, ended);
-    } finally {
-      await server.stop();
-    }
   });
 
   it('reports whether locks survive the loss of the dead masters', async () => {
@@ -236,14 +182,6 @@ describe('doctor', () => {
     expect((await doctor([far.url], '--master-timeout', '30s')).stdout).not.toContain('masterTimeout');
   });
 
-  it('shows five masters in lines of at most 100 columns', async () => {
-    await using masters = await startMasters(5);
-    const { stdout } = await doctor(masters.urls, UNGUARDED);
-    const lines = stdout.split('\n').filter((line) => /^[│┌├└]/.test(line));
-    for (const { port } of masters.servers) expect(lines.join()).toContain(`127.0.0.1:${port}`);
-    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(100);
-  });
-
   it('does not wait for a hung master', async () => {
     masters.servers[0]!.pause();
     const ended = await cliProcess(['doctor', ...on(some(1)), '--timeout', '300ms']);
@@ -252,25 +190,6 @@ describe('doctor', () => {
     expect(ended.stdout).toContain(
       '-> its port takes connections, so it hangs or is slow: look at its load and its log',
     );
-  });
-
-  it('finds a wrong clock', async () => {
-    using shim = buildClockShim();
-    if (!shim) {
-      console.log('No C compiler, or not Linux: a wrong clock is tested in test/unit/cli/findings.spec.ts only');
-      return;
-    }
-    const skewed = await RedisServer.start({ env: shim.env });
-    try {
-      shim.step(90_000);
-      const ended = await doctor([skewed.url, ...some(2)], UNGUARDED);
-      expect(ended.status).toBe(1);
-      expect(problemsIn(ended)).toEqual([
-        expect.stringMatching(`127.0.0.1:${skewed.port}: its clock is (?:89|90)\\.\\d s ahead of the others`),
-      ]);
-    } finally {
-      await skewed.stop();
-    }
   });
 
   it('is satisfied with exactly the permissions that docs/operations.md lists', async () => {

@@ -5,7 +5,7 @@ import { type ClusterNode, startCluster, type TestCluster } from '../support/clu
 import { allGranted, contenderOn, PATIENT, resourceOn, Traffic, TTL, UNGUARDED } from '../support/cluster-locks.js';
 import { eventually } from '../support/eventually.js';
 import { allVote, GUARDED, OPTIONS } from '../support/guarded.js';
-import { Contender } from '../support/redlocks.js';
+import type { Contender } from '../support/redlocks.js';
 
 jest.setTimeout(120_000);
 

@@ -6,6 +6,7 @@ import { type Masters, startMasters } from '../support/masters.js';
 import { Contender } from '../support/redlocks.js';
 import { StickyProxy } from '../support/sticky-proxy.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
+import { follow } from './support/replicas.js';
 import { allVote, GUARDED, OPTIONS, states, TTL } from '../support/guarded.js';
 
 jest.setTimeout(60_000);
@@ -15,11 +16,6 @@ const UNGUARDED = { ...OPTIONS, restartGuard: false };
 /** Saves, with retries: a server that has just synchronized a replica may still be saving for it. */
 async function save(port: number): Promise<void> {
   await eventually(() => command(port, 'SAVE').then(Boolean, () => false));
-}
-
-async function follow(replica: number, primary: number): Promise<void> {
-  await command(replica, 'REPLICAOF', '127.0.0.1', primary);
-  await eventually(async () => String(await command(replica, 'ROLE')).includes('connected'));
 }
 
 describe('A lock on two of three masters, one of which loses it', () => {

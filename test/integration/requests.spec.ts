@@ -8,7 +8,6 @@ import { acquiring, ask, drawing, extending, inspecting, releasing } from '../su
 import { command } from '../support/command.js';
 import { contextOf } from '../support/context.js';
 import { leftovers } from '../support/leftovers.js';
-import { Contender } from '../support/redlocks.js';
 import { sharedMasters } from './support/shared-masters.js';
 
 const masters = sharedMasters(1);
@@ -125,19 +124,6 @@ describe('A server that has forgotten its scripts', () => {
       expect(await leftovers(server.port)).toEqual([]);
     },
   );
-
-  it('costs an application only one round trip', async () => {
-    await using contender = await Contender.on([server.url]);
-    for (let i = 0; i < 5; i++) {
-      await client.script('FLUSH');
-      const lock = await contender.acquire(['a', 'b'], '10s');
-      await client.script('FLUSH');
-      await lock.extend();
-      await client.script('FLUSH');
-      await lock.release();
-      expect(await leftovers(server.port)).toEqual([]);
-    }
-  });
 
   async function errorsOf(code: string): Promise<number> {
     const info = await client.info('errorstats');

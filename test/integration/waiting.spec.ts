@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { LockNotAcquiredError, LockServiceStoppedError } from '../../lib/core/errors.js';
+import { LockServiceStoppedError } from '../../lib/core/errors.js';
 import type { Lock } from '../../lib/core/lock.js';
 import { type CountingContender, Crowd, Patience } from '../support/crowd.js';
 import { eventually } from '../support/eventually.js';
@@ -54,23 +54,6 @@ describe('Requests per hand-off', () => {
     expect(perTurn).toBeLessThanOrEqual(15);
   });
 
-  it('do not increase when sections are long, because waiters rarely poll', async () => {
-    await using crowd = await Crowd.of(8, masters(5), PATIENT);
-    await Promise.all(
-      crowd.contenders.map(async (contender) => {
-        // A waiter that has never been woken polls often, and waiters that begin together split the votes.
-        await takeTurns(contender, 3, 100);
-        contender.reset();
-        await takeTurns(contender, 3, 100);
-      }),
-    );
-    const perTurn = crowd.requests / (3 * 8);
-    report(`requests per hand-off, 5 masters, 8 processes, sections of 100 ms: ${perTurn.toFixed(2)} (alone: 10)`);
-    // On a busy machine, a waiter that is called too late polls again. Polls in each section would be 7 waiters' requests
-    // or more in addition, several times over.
-    expect(perTurn).toBeLessThanOrEqual(20);
-  });
-
   it('inside a process are fewer than half of those of an uncontended lock', async () => {
     await using crowd = await Crowd.of(1, masters(5), PATIENT);
     const [contender] = crowd.contenders as [CountingContender];
@@ -109,24 +92,6 @@ describe('Without contention', () => {
   });
 });
 
-describe('Without waiting', () => {
-  it('an attempt takes one parallel round trip, also when others queue', async () => {
-    await using crowd = await Crowd.of(3, masters(3), PATIENT);
-    const [holder, waiting, hasty] = crowd.contenders as [CountingContender, CountingContender, CountingContender];
-    const lock = await crowd.lockOnAll(holder, 'k', '30s');
-    const turn = waiting.acquire('k', '30s', WAIT);
-    await crowd.untilQueued('k', 1);
-    for (let i = 1; i <= 5; i++) {
-      await expect(hasty.acquire('k', '30s', { wait: 0 })).rejects.toBeInstanceOf(LockNotAcquiredError);
-      expect(hasty.counting.map(({ asked }) => asked.acquire)).toEqual([i, i, i]);
-    }
-    expect(await crowd.queued('k')).toContain(1);
-    await lock.release();
-    await (await turn).release();
-    expect(hasty.counting.map(({ asked }) => asked.leave)).toEqual([0, 0, 0]);
-  });
-});
-
 describe('A process that waits', () => {
   // Protocol 5.7
   it('has one subscriber per master, however many keys it waits for, until it is closed', async () => {
@@ -144,19 +109,6 @@ describe('A process that waits', () => {
     await waiting.close();
     await eventually(async () => (await crowd.subscribers()).every((count) => count === 0));
     expect(await crowd.keys()).toBe(0);
-  });
-
-  it('uses no name outside the prefix, and none that a resource can have', async () => {
-    await using crowd = await Crowd.of(2, masters(1), { keyPrefix: 'app:' });
-    const [holder, waiting] = crowd.contenders as [CountingContender, CountingContender];
-    const lock = await holder.acquire('k', '30s');
-    const turn = waiting.acquire('k', '30s', WAIT);
-    await eventually(async () => (await crowd.keys()) === 2);
-    const [keys] = (await crowd.call('KEYS', '*')) as [string[]];
-    expect(keys.sort()).toEqual(['app:\0queue:k', 'app:k']);
-    expect(await crowd.call('PUBSUB', 'CHANNELS', '*')).toEqual([[expect.stringMatching(/^app:\0wake:/)]]);
-    await lock.release();
-    await (await turn).release();
   });
 });
 
@@ -198,72 +150,6 @@ describe('A waiter that gives up when it is its turn', () => {
       expect(second.calls).toBe(1);
     }
     await eventually(async () => (await crowd.keys()) === 0);
-  });
-
-  it('lets the next process have the lock: its time is over', async () => {
-    await using crowd = await Crowd.of(3, masters(3), {}, new Patience());
-    const [holder, first, second] = crowd.contenders as [CountingContender, CountingContender, CountingContender];
-    for (let wait = 150, round = 0; round < 5;) {
-      expect(wait).toBeLessThan(10_000);
-      const key = `k${wait}-${round}`;
-      const lock = await crowd.lockOnAll(holder, key, '30s');
-      const time = { isUp: false };
-      const given = first
-        .acquire(key, '30s', { wait })
-        .then(
-          (early) => early.release(),
-          (error: unknown) => expect(error).toBeInstanceOf(LockNotAcquiredError),
-        )
-        .finally(() => (time.isUp = true));
-      const over = sleep(wait - 2 + round);
-      await eventually(async () => time.isUp || (await crowd.queuedInAll(key)) >= 1);
-      const turn = second.acquire(key, '30s', WAIT);
-      await eventually(async () => time.isUp || (await crowd.queuedInAll(key)) >= 2);
-      // On a busy machine, it takes longer until both wait.
-      if (time.isUp) wait *= 2;
-      else round++;
-      await over;
-      second.reset();
-      await lock.release();
-      await (await turn).release();
-      await given;
-      // The waiter was woken. It may still have taken the lock by polling just before the notification arrived.
-      await eventually(() => second.calls > 0);
-    }
-    await eventually(async () => (await crowd.keys()) === 0);
-  });
-});
-
-describe('Seniority', () => {
-  it('is kept when a notification is lost', async () => {
-    await using crowd = await Crowd.of(4, masters(3));
-    const [holder, ...others] = crowd.contenders as [CountingContender, ...CountingContender[]];
-    // A master derives seniority from the time at which a request arrives, so waiters must begin further apart than the
-    // durations of their requests can differ, which is more on a busy machine.
-    for (let apart = 250, isKept = false; !isKept; apart *= 2) {
-      expect(apart).toBeLessThan(5_000);
-      const key = `k${apart}`;
-      const lock = await crowd.lockOnAll(holder, key, '30s');
-      const order: number[] = [];
-      const turns: Promise<unknown>[] = [];
-      for (const [i, other] of others.entries()) {
-        const turn = other.acquire(key, '30s', WAIT);
-        turns.push(turn.then((mine) => (order.push(i), mine.release())));
-        await crowd.untilQueued(key, i + 1);
-        await sleep(apart);
-      }
-      const before = await crowd.waiters(key);
-      // Simulates lost notifications for all waiters. They queue again when they poll.
-      await crowd.call('DEL', `lock:\0queue:${key}`);
-      await eventually(async () => (await crowd.waiters(key)).size === others.length);
-      const again = await crowd.waiters(key);
-      // How far the requests have moved the time since which each one waits.
-      const late = Math.max(...[...again].map(([waiter, since]) => Math.abs(since - (before.get(waiter) ?? since))));
-      isKept = late <= apart / 2;
-      await lock.release();
-      await Promise.all(turns);
-      if (isKept) expect(order).toEqual([0, 1, 2]);
-    }
   });
 });
 

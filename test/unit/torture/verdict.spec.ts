@@ -3,32 +3,12 @@ import { fc } from '../../support/properties.js';
 import { explain } from '../../torture/jobs/verdict.mjs';
 import { KEPT, type Kind, KINDS } from '../../torture/kinds.js';
 import { type Plan, type PlannedFault, planOf, QUARANTINE } from '../../torture/plan.js';
-import { SHARD_KINDS } from '../../torture/sharded/kinds.js';
-import { shardPlanOf } from '../../torture/sharded/plan.js';
 
 const seeds = fc.integer({ min: 1, max: 2 ** 31 });
 const options = { milliseconds: 20_000, masters: 5, workers: 4, clocks: true };
 const kindOf = ({ kind }: PlannedFault): Kind => KINDS[kind];
 
 describe('A torture plan', () => {
-  it('is the same for the same seed', () => {
-    expect(planOf({ ...options, seed: 1 })).toEqual(planOf({ ...options, seed: 1 }));
-    expect(planOf({ ...options, seed: 1 })).not.toEqual(planOf({ ...options, seed: 2 }));
-  });
-
-  it('contains every kind of fault at least once, even in the shortest run', () => {
-    const missing = (seed: number): string[] => {
-      const kinds = new Set<string>(planOf({ ...options, seed }).faults.map(({ kind }) => kind));
-      return Object.keys(KINDS).filter((kind) => !kinds.has(kind));
-    };
-    fc.assert(fc.property(seeds, (seed) => expect(missing(seed)).toEqual([])));
-  });
-
-  it('omits faults that need a settable clock if there is none', () => {
-    const { faults } = planOf({ ...options, seed: 1, clocks: false });
-    expect(faults.filter((fault) => kindOf(fault).needsClock)).toEqual([]);
-  });
-
   it('breaks assumptions only in the phases for that, and heals every fault within its phase', () => {
     expectNowhere(({ phases, faults }) =>
       faults.filter(({ at, lasts, kind }) => {
@@ -76,40 +56,6 @@ describe('A torture plan', () => {
   function keepsAssumptions({ kind }: PlannedFault): boolean {
     return kind in KEPT;
   }
-});
-
-const clusterOptions = { milliseconds: 60_000, workers: 4 };
-
-describe('A torture plan for a cluster', () => {
-  it('is the same for the same seed', () => {
-    expect(shardPlanOf({ ...clusterOptions, seed: 1 })).toEqual(shardPlanOf({ ...clusterOptions, seed: 1 }));
-    expect(shardPlanOf({ ...clusterOptions, seed: 1 })).not.toEqual(shardPlanOf({ ...clusterOptions, seed: 2 }));
-  });
-
-  it('gives a target one fault at a time, and heals each before the calm', () => {
-    fc.assert(
-      fc.property(seeds, (seed) => {
-        const { phases, faults } = shardPlanOf({ ...clusterOptions, seed });
-        const [from = NaN] = phases.filter(({ name }) => name === 'calm').map((calm) => calm.from);
-        for (const [index, { at, lasts, kind, targets }] of faults.entries()) {
-          expect(at + lasts).toBeLessThanOrEqual(from);
-          const rivals = faults
-            .slice(0, index)
-            .filter((other) => SHARD_KINDS[other.kind].target === SHARD_KINDS[kind].target)
-            .filter((other) => other.at + other.lasts > at && other.targets.some((target) => targets.includes(target)));
-          expect(rivals).toEqual([]);
-        }
-      }),
-    );
-  });
-
-  it('hits several shards at the same time', () => {
-    const { faults } = shardPlanOf({ ...clusterOptions, seed: 1 });
-    const overlapping = faults.filter(({ at, kind }, index) =>
-      faults.slice(0, index).some((other) => other.kind !== kind && other.at + other.lasts > at),
-    );
-    expect(overlapping.length).toBeGreaterThan(0);
-  });
 });
 
 const T = 1_800_000_000_000;
