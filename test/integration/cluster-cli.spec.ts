@@ -1,5 +1,4 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { jobResource, startRecord } from '../../lib/core/jobs/job-record.js';
 import { cli, cliProcess } from '../support/cli.js';
 import { startCluster, type TestCluster } from '../support/cluster.js';
 import { command } from '../support/command.js';
@@ -86,27 +85,6 @@ describe('The command line on a cluster', () => {
     expect(locks.length).toBeLessThan(RESOURCES.length);
     expect(locks.every(({ state }) => state === 'held')).toBe(true);
     expect(stderr).toContain(`was not asked: 127.0.0.1:${first!.port}: `);
-  });
-
-  it('shows the records of jobs', async () => {
-    await using cluster = await startCluster(STEADY);
-    await using contender = await Contender.on([{ cluster: cluster.urls }], OPTIONS);
-    const begun = startRecord(undefined, { tick: Date.UTC(2026, 10, 22), attempt: 1 }, { holder: 'web-1:1', at: 1 });
-    for (const name of ['sync', 'report', 'mail']) {
-      const lock = await contender.acquire(jobResource(name), '60s');
-      await lock.state.set(begun);
-      if (name !== 'sync') await lock.release();
-    }
-    expect(await json(cluster, 'jobs', '--no-restart-guard')).toMatchObject({
-      jobs: [
-        { name: 'mail', state: 'unfinished', isSettled: true },
-        { name: 'report', state: 'unfinished', isSettled: true },
-        { name: 'sync', state: 'running', isSettled: true },
-      ],
-      unasked: [],
-    });
-    const one = await run(cluster, 'jobs', 'report', '--no-restart-guard');
-    expect(one).toMatchObject({ status: 0, stdout: expect.stringContaining('"report" is unfinished') });
   });
 
   it('examines each primary, and finds nothing wrong with a good cluster', async () => {

@@ -23,15 +23,12 @@ describe('The slot of a key', () => {
   const slotsOnServer = (keys: readonly string[]): Promise<number[]> =>
     Promise.all(keys.map((key) => client.cluster('KEYSLOT', key)));
 
-  it.each([
-    ...['', 'a', '{}', '{}}', 'a{}{b}', '{a}{b}', '{a}b}', '}{a}', '{{a}}', '{', '}', 'a{b', 'a}b{c'],
-    ...['Ä', '{€}', 'x{€}y', 'é{foo}', '{}é', '🔒', '{🔒}', '\ud800', 'a\udc00{b}', '\0', 'p:\0key:{a\0b}'],
-  ])('is what the server says: %j', async (key) => {
-    expect([hashSlotOf(key)]).toEqual(await slotsOnServer([key]));
-  });
-
   it('is what the server says of keys at random', async () => {
-    const part = fc.oneof(fc.constantFrom('{', '}', '{}', ':', '\0'), fc.string(), fc.string({ unit: 'binary' }));
+    const part = fc.oneof(
+      fc.constantFrom('{', '}', '{}', ':', '\0', 'é', '€', '\ud800', '\udc00'),
+      fc.string(),
+      fc.string({ unit: 'binary' }),
+    );
     const key = fc.array(part, { maxLength: 6 }).map((parts) => parts.join(''));
     await fc.assert(
       fc.asyncProperty(fc.array(key, { minLength: 50, maxLength: 50 }), async (keys) => {

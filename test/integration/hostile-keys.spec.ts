@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { LockNotAcquiredError } from '../../lib/core/errors.js';
-import { names, prefixes } from '../support/hostile.js';
+import { names } from '../support/hostile.js';
 import { type Masters, startMasters } from '../support/masters.js';
 import { fc } from '../support/properties.js';
 import { Contender } from '../support/redlocks.js';
@@ -46,44 +46,6 @@ describe('Odd names on a real server', () => {
       { numRuns: 150 },
     );
     expect((await keys()).filter((key) => !key.includes('\0'))).toEqual([]);
-  });
-
-  it('are handed over from one process to the next, and leave no queue', async () => {
-    await using one = await Contender.on(masters.urls, PATIENT);
-    await using other = await Contender.on(masters.urls, PATIENT);
-    await fc.assert(
-      fc.asyncProperty(names, async (name) => {
-        const lock = await one.acquire(name, '30s', { wait: 0 });
-        const waiting = other.acquire(name, '30s', { wait: '20s' });
-        await lock.release();
-        await (await waiting).release();
-        expect(await keys()).toEqual([]);
-      }),
-      { numRuns: 60 },
-    );
-  });
-
-  it('never collide with another prefix', async () => {
-    const distinct = fc.uniqueArray(prefixes, { minLength: 2, maxLength: 2 });
-    await fc.assert(
-      fc.asyncProperty(distinct, names, async ([shorter = '', longer = ''], name) => {
-        await using one = await Contender.on(masters.urls, { ...PATIENT, keyPrefix: shorter });
-        await using other = await Contender.on(masters.urls, { ...PATIENT, keyPrefix: longer });
-        // The name that would make the shorter prefix produce the key of the longer one.
-        const trick = longer.startsWith(shorter) ? longer.slice(shorter.length) + name : name;
-        await using lock = await one.acquire(trick, '30s', { wait: 0 });
-        await using apart = await other.acquire(name, '30s', { wait: 0 });
-        expect([lock.isHeld, apart.isHeld]).toEqual([true, true]);
-      }),
-      {
-        numRuns: 30,
-        examples: [
-          [['app:', 'app:jobs:'], '1'],
-          [['', 'lock:'], 'a'],
-          [['app', 'app:'], 'a'],
-        ],
-      },
-    );
   });
 
   it('may have 65,536 characters, also while waiting in a queue', async () => {

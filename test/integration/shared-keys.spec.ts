@@ -181,13 +181,6 @@ describe('Shared keys on a real server', () => {
     }
   });
 
-  it('are reported to an operator as no lock of one holder', async () => {
-    await share('one');
-    expect(await master.operator.read('k')).toMatchObject(WRONGTYPE);
-    expect(await master.operator.revoke('k', 'shared one')).toMatchObject(WRONGTYPE);
-    expect(await members()).toEqual({ 'shared one': 0 });
-  });
-
   it('leave an exclusive lock at the cost that it has had', async () => {
     await listening();
     await ask(master, acquiring(['warm', 'up'], 'one'));

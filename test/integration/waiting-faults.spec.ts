@@ -46,27 +46,6 @@ describe('Waiting while processes and masters die', () => {
 
   afterAll(() => programs.forEach((program) => program.kill()));
 
-  it('a waiting process that is killed is skipped', async () => {
-    await using crowd = await Crowd.of(2, 3, {}, new Patience());
-    const [holder, second] = crowd.contenders as [CountingContender, CountingContender];
-    const lock = await crowd.lockOnAll(holder, 'k', '20s');
-    const dead = spawn(crowd);
-    await crowd.untilQueued('k', 1);
-    const turn = second.acquire('k', '20s', WAIT);
-    await crowd.untilQueued('k', 2);
-    dead.kill();
-    await dead.ended;
-    await eventually(async () => (await crowd.subscribers()).reduce((sum, count) => sum + count, 0) === 1);
-    const home = await crowd.indexOfHomeMaster('k');
-    second.reset();
-    await lock.release();
-    await (await turn).release();
-    // The release woke the waiter: the only attempt is that of the hand-off.
-    expect(second.acquiresAt(home)).toBe(1);
-    expect(second.calls).toBe(1);
-    await expectNothingLeft(crowd);
-  });
-
   it('the lock of a killed process is taken at its expiry by one waiter, without a thundering herd', async () => {
     await using crowd = await Crowd.of(8, 5);
     // Eight waiters have to queue before it ends, on a busy machine, too.

@@ -71,24 +71,4 @@ describe('A process whose wall clock is set', () => {
     },
     LONG,
   );
-
-  it(
-    'loses its lock after it was stopped for longer than the ttl',
-    async () => {
-      if (!shim) return;
-      await using masters = await startMasters(3);
-      shim.step(0);
-      const program = await hold(masters.urls, {}, shim);
-      try {
-        program.pause();
-        await new Promise((resolve) => setTimeout(resolve, TTL + 500));
-        program.resume();
-        expect(await program.line()).toMatch(/^lost: .*this process was blocked or suspended/);
-      } finally {
-        program.kill();
-        await program.ended;
-      }
-    },
-    LONG,
-  );
 });

@@ -1,6 +1,9 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll } from '@jest/globals';
+import { type Check, check } from '../torture/checker.js';
+import type { Evidence } from '../torture/evidence.js';
+import { complaints } from '../torture/report.js';
 import { type Compiled, compileLibrary } from './compiled.js';
 
 /** For another schedule: `TORTURE_SEED=2`. What the faults hit depends on the machine. */
@@ -23,4 +26,12 @@ export function compileForTorture(): () => { program: string; library: string } 
     program: join(compiled.folder, 'test/torture/worker.js'),
     library: pathToFileURL(join(compiled.folder, 'lib/index.js')).href,
   });
+}
+
+/** The checks that found something, and how often. Prints what they found, unless it is `expected`. */
+export function violationsIn(evidence: Evidence, { expected = false } = {}): Partial<Record<Check, number>> {
+  const verdict = check(evidence);
+  const found = Object.entries(verdict).filter(([, violations]) => violations.length > 0);
+  if (found.length > 0 && !expected) process.stdout.write(`seed ${SEED}${complaints(evidence, verdict).join('\n')}\n`);
+  return Object.fromEntries(found.map(([name, { length }]) => [name, length]));
 }

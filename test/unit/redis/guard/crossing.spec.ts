@@ -190,48 +190,4 @@ describe('Reports that cross what other connections show', () => {
     expect(a.marker!.nonce).not.toBe(nonce);
     expect(process.votes[0]).toBe(false);
   });
-
-  describe('keep the accusation of a master whose clock was set', () => {
-    async function setForward(): Promise<Place> {
-      await use(2);
-      const [a] = servers;
-      a.ahead += 9_000;
-      stage.sample(0);
-      const hasStep = (): boolean => stage.identity(0).step !== undefined;
-      for (let waited = 0; waited < 50 && !hasStep(); waited++) {
-        for (let turn = 0; turn < 40 && !hasStep(); turn++) await Promise.resolve();
-        if (!hasStep()) await clock.advance(1);
-      }
-      expect(hasStep()).toBe(true);
-      // The connection breaks before the accusation is written.
-      a.isDown = true;
-      await clock.advance(500);
-      a.isDown = false;
-      return placeOf(a);
-    }
-
-    async function reasonAfter(own: Place): Promise<string | undefined> {
-      const [a] = servers;
-      stage.lead(a, own);
-      await stage.receive(3);
-      return process.votes[0] ? undefined : a.marker?.reason;
-    }
-
-    it('if its address leads to a new master meanwhile', async () => {
-      const own = await setForward();
-      const young = new FakeServer(clock, 'spare').quarantine(20_000, { guess: 1 });
-      stage.lead(servers[0], placeOf(young));
-      await clock.advance(1_000);
-      expect(await reasonAfter(own)).toMatch(/jumped/);
-    });
-
-    it('if its address leads to many others meanwhile', async () => {
-      const own = await setForward();
-      for (let count = 0; count < 8; count++) {
-        stage.lead(servers[0], placeOf(new FakeServer(clock, `spare${count}`).mark()));
-        await clock.advance(50);
-      }
-      expect(await reasonAfter(own)).toMatch(/jumped/);
-    });
-  });
 });

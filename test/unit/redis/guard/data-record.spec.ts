@@ -1,11 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import {
-  DataRecord,
-  PendingContact,
-  QuarantineWait,
-  reasonFor,
-  relationOf,
-} from '../../../../lib/redis/guard/data-record.js';
+import { DataRecord, QuarantineWait, reasonFor, relationOf } from '../../../../lib/redis/guard/data-record.js';
 import { FakeServer, Process } from '../../support/guarded-servers.js';
 import { TestClock } from '../../support/test-clock.js';
 
@@ -309,69 +303,10 @@ describe('DataRecord', () => {
   });
 });
 
-// Protocol 8.2
-describe('QuarantineWait', () => {
+it('QuarantineWait reports at least one millisecond until its end', () => {
   const at = (milliseconds: number) => ({ monotonic: 1_000 + milliseconds, wall: 1_700_000_000_000 + milliseconds });
-  const FROM = 1_700_000_050_000;
-
-  it('ends too early if the clock of the server was set forward while this process watched', () => {
-    const wait = new QuarantineWait();
-    wait.watch(FROM, 10_000, at(0));
-    expect([wait.endsTooEarly(FROM, at(9_977)), wait.endsTooEarly(FROM, at(9_978))]).toEqual([true, false]);
-  });
-
-  it('does not end too early if another end was watched, or none', () => {
-    const wait = new QuarantineWait();
-    expect(wait.endsTooEarly(FROM, at(0))).toBe(false);
-    wait.watch(FROM, 10_000, at(0));
-    expect(wait.endsTooEarly(FROM - 1, at(1))).toBe(false);
-    wait.forget();
-    expect(wait.endsTooEarly(FROM, at(1))).toBe(false);
-  });
-
-  it('knows how much was left at a reading, less the time since', () => {
-    const wait = new QuarantineWait();
-    expect(wait.leftAt(at(0))).toBe(0);
-    wait.watch(FROM, 10_000, at(0));
-    expect(wait.leftAt(at(2_500))).toBe(7_500);
-  });
-
-  it('reports at least one millisecond until its end', () => {
-    const wait = new QuarantineWait();
-    expect(wait.remainingAt(at(0))).toBe(1);
-    wait.limit(at(0), 3_000);
-    expect([wait.remainingAt(at(1_000)), wait.remainingAt(at(5_000))]).toEqual([2_000, 1]);
-  });
-});
-
-describe('PendingContact', () => {
-  let contact: PendingContact;
-  let reconnects: number;
-
-  beforeEach(() => {
-    reconnects = 0;
-    contact = new PendingContact({ reconnect: () => reconnects++ });
-  });
-
-  it('replaces the connection once the oldest request is overdue, and then counts anew', () => {
-    contact.begin(0);
-    contact.begin(900);
-    contact.reconnectAfter(1_000, 999);
-    expect(reconnects).toBe(0);
-    contact.reconnectAfter(1_000, 1_000);
-    contact.reconnectAfter(1_000, 1_999);
-    expect(reconnects).toBe(1);
-    contact.reconnectAfter(1_000, 2_000);
-    expect(reconnects).toBe(2);
-  });
-
-  it('keeps the connection while no request is under way', () => {
-    contact.reconnectAfter(1_000, 5_000);
-    contact.begin(5_000);
-    expect(contact.isUnderWay).toBe(true);
-    contact.end();
-    expect(contact.isUnderWay).toBe(false);
-    contact.reconnectAfter(1_000, 9_000);
-    expect(reconnects).toBe(0);
-  });
+  const wait = new QuarantineWait();
+  expect(wait.remainingAt(at(0))).toBe(1);
+  wait.limit(at(0), 3_000);
+  expect([wait.remainingAt(at(1_000)), wait.remainingAt(at(5_000))]).toEqual([2_000, 1]);
 });

@@ -430,22 +430,6 @@ describe('Servers that are all new', () => {
 });
 
 describe('permit', () => {
-  it('answers at once for a ttl that was announced to every server', async () => {
-    const { guard } = await startedOnKnown({ known: 10_000 });
-    expect(guard.announceTtl(10_000)).toBe(10_000);
-    for (const server of servers) expect(server.marker!.maxTtl).toBe(10_000);
-  });
-
-  it('waits until a larger ttl was announced to all servers', async () => {
-    const { guard } = await startedOnKnown({ known: 10_000 });
-    const permitted = guard.announceTtl(20_000);
-    expect(typeof permitted).not.toBe('number');
-    await clock.settle();
-    expect(await permitted).toBe(20_000);
-    for (const server of servers) expect(server.marker).toMatchObject({ maxTtl: 20_000, knownTtl: 20_000 });
-    expect(guard.announceTtl(20_000)).toBe(20_000);
-  });
-
   it('cuts a ttl that could not be announced to one server, with one warning', async () => {
     const { guard, cuts } = await startedOnKnown({ known: 10_000 });
     servers[2].isDown = true;

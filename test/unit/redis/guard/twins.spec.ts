@@ -81,18 +81,6 @@ describe('An address that leads to the server of another master', () => {
     expect(onVoting).toHaveBeenCalled();
   });
 
-  it('does not vouch for a ttl that the real server of the address has not heard of', async () => {
-    const [, b, c] = servers;
-    process.guard.close();
-    for (const server of [b, c]) server.change({ known: 3 * TTL });
-    process = new Process(clock, servers, { ttl: TTL, maxTtl: 3 * TTL });
-    await process.connectAll();
-    await receive(10);
-    leadAToB();
-    await receive(1);
-    expect(await process.guard.announceTtl(3 * TTL)).toBe(TTL);
-  });
-
   // Protocol 10.2
   it('hides no loss of data: this process objects when that server is flushed and marked by another one', async () => {
     const [a, b] = servers;
@@ -114,14 +102,6 @@ describe('An address that leads to the server of another master', () => {
     it('takes no place among the judges of a clock from the server that answers', async () => {
       servers[0].isDown = true;
       await expectAccused(2);
-    });
-
-    it('is the only one that has not confirmed a ttl', async () => {
-      servers[0].isDown = true;
-      const permitted = process.guard.announceTtl(2 * TTL);
-      await clock.advance(500);
-      expect(await permitted).toBe(TTL);
-      expect(process.cuts).toEqual([[2 * TTL, TTL, ['a']]]);
     });
 
     it('voids no attempt on the others while it does not vote', async () => {
