@@ -121,6 +121,13 @@ describe('The seal of a partition', () => {
 });
 
 describe('A cluster', () => {
+  // Protocol 12.10
+  it('has one vote, by however many of its nodes it is named', async () => {
+    const [one, ...others] = cluster.urls;
+    const twins = [sourceOf({ urls: [one!] }), sourceOf({ urls: others })];
+    await expect(Contender.on(twins, SETTINGS, {}, { within: 3_000 })).rejects.toThrow('it is the same server as');
+  });
+
   // Protocol 12.2
   it('has one connection to each primary, also if it announces another name than the one that was given', async () => {
     const urls = cluster.nodes.map(({ port }) => `redis://localhost:${port}`);
