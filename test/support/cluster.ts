@@ -1,7 +1,7 @@
 // A Redis Cluster of real servers, and the faults that it can have:
 //
 //   await using cluster = await startCluster({ partitions: true });
-//   const primary = await cluster.primaryOf(await cluster.slotOf('lock:{tag}a'));
+//   const primary = await cluster.primaryOf(slotOf('a'));
 //   await cluster.kill(primary); // restart, pause and resume, flush, failover, moveSlot, partition and heal
 //   await cluster.waitUntil((lines) => owns(line(lines, replica), slot));
 //
@@ -73,11 +73,6 @@ export class TestCluster implements AsyncDisposable {
     return node;
   }
 
-  async slotOf(key: string): Promise<number> {
-    const [node] = this.up();
-    return Number(await node?.command('CLUSTER', 'KEYSLOT', key));
-  }
-
   /** Owner of the slot: the node that claims it itself, with the largest epoch if several do. Only nodes that are up. */
   async primaryOf(slot: number): Promise<ClusterNode> {
     const own = await Promise.all(this.up().map(ownLine));
@@ -134,7 +129,7 @@ export class TestCluster implements AsyncDisposable {
         await replica.command('CLUSTER', 'FAILOVER', ...how);
       }
       return views.every((lines) => line(lines, replica).isPrimary && line(lines, replica).ranges.length > 0);
-    }, PATIENCE);
+    });
   }
 
   /** Moves a slot, or does the given steps of it. The step `node` ends when each node that is up sees the new owner. */
@@ -209,15 +204,12 @@ export class TestCluster implements AsyncDisposable {
   /** Polls CLUSTER NODES until the condition holds for what each of `seenBy` says. @default each node that is up */
   async waitUntil(
     condition: (lines: readonly NodeLine[]) => boolean,
-    {
-      seenBy = this.up(),
-      within = PATIENCE,
-    }: { readonly seenBy?: readonly ClusterNode[]; readonly within?: number } = {},
+    { seenBy = this.up() }: { readonly seenBy?: readonly ClusterNode[] } = {},
   ): Promise<void> {
     await this.poll(async () => {
       const views = await Promise.all(seenBy.map((node) => node.lines()));
       return views.every(condition);
-    }, within);
+    });
   }
 
   /**
@@ -230,7 +222,7 @@ export class TestCluster implements AsyncDisposable {
       const states = await Promise.all(this.up().map((node) => node.field('cluster_state')));
       const links = await Promise.all(this.up().map((node) => node.field('master_link_status')));
       return states.every((state) => state === 'ok') && links.every((link) => link !== 'down');
-    }, PATIENCE);
+    });
   }
 
   async form(primaries: number, replicas: number): Promise<void> {
@@ -271,8 +263,8 @@ export class TestCluster implements AsyncDisposable {
   }
 
   // Not in one go: each look opens connections to all nodes, which would take the time of the servers.
-  private poll(condition: () => Promise<boolean>, within: number): Promise<void> {
-    return eventually(async () => (await condition()) || (await setTimeout(PACE, false)), within);
+  private poll(condition: () => Promise<boolean>): Promise<void> {
+    return eventually(async () => (await condition()) || (await setTimeout(PACE, false)), PATIENCE);
   }
 }
 

@@ -137,20 +137,10 @@ export class Crowd implements AsyncDisposable {
     return (await this.call('ZCARD', `lock:\0queue:${resource}`)).map(Number);
   }
 
-  /** The waiters of a resource, each with the time since which it waits as its master counts it, in milliseconds. */
-  async waiters(resource: string): Promise<Map<string, number>> {
-    const queues = await this.call('ZRANGE', `lock:\0queue:${resource}`, '0', '-1', 'WITHSCORES');
-    return new Map((queues as [string, string][][]).flat().map(([waiter, since]) => [waiter, Number(since)]));
-  }
-
-  /** The sum over all masters. A process may be queued on two of them if one was slow. */
-  async queuedInAll(resource: string): Promise<number> {
-    return (await this.queued(resource)).reduce((sum, some) => sum + some, 0);
-  }
-
   /** Resolves when at least this many processes are queued for a resource. */
   async untilQueued(resource: string, count: number): Promise<void> {
-    await eventually(async () => (await this.queuedInAll(resource)) >= count);
+    // The sum over all masters: a process may be queued on two of them if one was slow.
+    await eventually(async () => (await this.queued(resource)).reduce((sum, some) => sum + some, 0) >= count);
   }
 
   /** The server with the queue of a resource. At least one process must be in the queue. */
