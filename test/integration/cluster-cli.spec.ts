@@ -1,5 +1,5 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { slotOf } from '../../lib/redis/cluster/cluster-map.js';
+import { hashSlotOf } from '../../lib/redis/cluster/cluster-map.js';
 import { cli, cliProcess } from '../support/cli.js';
 import { startCluster, type TestCluster } from '../support/cluster.js';
 import { command } from '../support/command.js';
@@ -45,7 +45,7 @@ describe('The command line on a cluster', () => {
     const shared = await contender.acquire('book', '60s', { mode: 'shared' });
     // Of another program: it has a tag, but not the one of its partition.
     const foreign = 'lock:{other}order:9';
-    const owner = await cluster.primaryOf(slotOf(foreign));
+    const owner = await cluster.primaryOf(hashSlotOf(foreign));
     await command(owner.port, 'SET', foreign, 'x');
 
     const all = (await json(cluster, 'list')) as { locks: { resource: string; slot?: number; sharedBy?: number }[] };
