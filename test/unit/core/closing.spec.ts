@@ -1,9 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { Condition } from '../../../lib/core/condition.js';
 import type { Lock } from '../../../lib/core/lock.js';
-import { Followed, Rig } from '../support/rig.js';
+import { type Followed, Rig } from '../support/rig.js';
 import { type Behaviour, obeys, says, unreachable } from '../support/scripted-master.js';
-import { TestClock } from '../support/test-clock.js';
 
 /** Nothing arrives over a closed connection. */
 const untilClosed: Behaviour = (request, reply, master) =>
@@ -46,6 +44,14 @@ async function drawing(): Promise<Contention> {
     await lock.value!.fencingToken().catch(() => undefined);
   };
   return { rig, lock, begin };
+}
+
+/** A holder releases a lock for which a call of its process waits. */
+async function passing(): Promise<Contention> {
+  const rig = new Rig();
+  const held = await rig.lock('a');
+  const lock = await rig.outcomeAfter(3, rig.acquire('a', { wait: 60_000 }));
+  return { rig, lock, begin: () => held.release() };
 }
 
 const MASTER_TIMEOUT = 50;
@@ -94,6 +100,7 @@ describe('Closing a process', () => {
     ['a waiter that asks its home master first', homeFirst],
     ['a waiter that takes its resources one by one', oneByOne],
     ['a holder that draws its fencing token', drawing],
+    ['a holder that passes its lock on', passing],
   ])('at any step of %s takes one master timeout at most, and leaves no key', async (_, contention) => {
     for (let steps = 0; steps <= STEPS; steps++) {
       for (const drains of [false, true]) {
@@ -131,56 +138,5 @@ describe('Closing a process', () => {
     for (const { memory } of hung) memory.resume();
     await rig.clock.settle();
     expect(rig.keys).toEqual([0, 0, 0]);
-  });
-});
-
-function waitable() {
-  const clock = new TestClock();
-  const state = { holds: false };
-  const condition = new Condition(() => state.holds);
-  const follow = (promise: Promise<void>): Followed<void> => new Followed(promise, clock);
-  return { clock, state, condition, follow };
-}
-
-describe('Condition', () => {
-  it('is awaited by several callers, all of which go on when it holds', async () => {
-    const { clock, state, condition, follow } = waitable();
-    const waits = [condition.met(), condition.metWithin(100, clock), condition.met()].map(follow);
-    await clock.advance(10);
-    condition.check();
-    await clock.settle();
-    expect(waits.map((wait) => wait.state)).toEqual(['pending', 'pending', 'pending']);
-    state.holds = true;
-    condition.check();
-    await clock.settle();
-    expect(waits.map(({ at }) => at)).toEqual([10, 10, 10]);
-    expect(clock.pendingTimers).toBe(0);
-  });
-
-  it('keeps no caller waiting if it holds already', async () => {
-    const { clock, state, condition, follow } = waitable();
-    state.holds = true;
-    const waits = [condition.met(), condition.metWithin(100, clock)].map(follow);
-    await clock.settle();
-    expect(waits.map(({ at }) => at)).toEqual([0, 0]);
-    expect(clock.pendingTimers).toBe(0);
-  });
-
-  it('is awaited no longer than each caller wants', async () => {
-    const { clock, condition, follow } = waitable();
-    const waits = [condition.metWithin(200, clock), condition.metWithin(100, clock), condition.met()].map(follow);
-    await clock.advance(1_000);
-    expect(waits.map(({ at }) => at)).toEqual([200, 100, undefined]);
-  });
-
-  it('is awaited anew after it held', async () => {
-    const { clock, state, condition, follow } = waitable();
-    state.holds = true;
-    condition.check();
-    state.holds = false;
-    const wait = follow(condition.met());
-    condition.check();
-    await clock.settle();
-    expect(wait.state).toBe('pending');
   });
 });

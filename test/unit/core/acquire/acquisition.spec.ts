@@ -76,25 +76,20 @@ describe('An attempt', () => {
   });
 
   // Protocol 4.4
-  it('fails and is released if it takes longer than the ttl', async () => {
+  it.each([
+    ['takes longer than the ttl', 0.01, 100],
+    ['leaves only the drift of it', 0.5, 48],
+  ])('fails and is released if it %s', async (_, driftFactor, stall) => {
+    rig = new Rig({ driftFactor });
     rig.scriptAll(only('acquire', tellsAfter(20)));
     const lock = await rig.outcomeOf(rig.acquire('a', { ttl: 100, wait: 0 }));
     // The process stalls. The answers are in the socket when it continues.
-    rig.clock.stall(100);
+    rig.clock.stall(stall);
     await rig.clock.advance(0);
     await rig.clock.settle();
     expect(lock.reason).toBeInstanceOf(QuorumUnavailableError);
     expect(String(lock.reason)).toContain('before its validity has ended');
     expect(rig.keys).toEqual([0, 0, 0]);
-  });
-
-  it('does not rely on a lock of which only the drift is left', async () => {
-    rig = new Rig({ driftFactor: 0.5 });
-    rig.scriptAll(only('acquire', tellsAfter(25)));
-    const lock = await rig.outcomeOf(rig.acquire('a', { ttl: 100, wait: 0 }));
-    rig.clock.stall(48);
-    await rig.clock.advance(0);
-    expect([lock.state, rig.keys]).toEqual(['rejected', [0, 0, 0]]);
   });
 
   // Protocol 4.5
@@ -131,15 +126,6 @@ describe('An attempt', () => {
     rig.scriptAll(tellsAfter(0));
     await rig.clock.advance(100);
     expect(lock.state).toBe('fulfilled');
-  });
-
-  it('does not wait for a hung minority', async () => {
-    rig = new Rig({ masters: 5 });
-    rig.script(2, hangs);
-    const lock = await rig.lock('a');
-    expect(lock.isHeld).toBe(true);
-    await lock.release();
-    expect(rig.clock.now).toBe(0);
   });
 
   // Protocol 4.1
@@ -193,7 +179,7 @@ describe('A failed acquisition', () => {
     await expect(rig.acquire('a', noWait)).rejects.toThrow(error);
   });
 
-  it('reports the answer of each master', async () => {
+  it('reports the answer of each master, and which it did not wait for', async () => {
     rig = new Rig({ masters: 5 });
     const answers = [refused, unreachable, { kind: 'held', remaining: 1_234.5 } as const, granted].map(says);
     rig.scriptEach(...[...answers, hangs].map((behaviour) => only('acquire', behaviour)));
@@ -204,18 +190,16 @@ describe('A failed acquisition', () => {
         'm2: unreachable, connection refused; m3: held for 1235 ms more; m4: granted; m5: no answer in time)',
     );
     expect(error.answers.map(({ master }) => master)).toEqual(['m1', 'm2', 'm3', 'm4', 'm5']);
+    rig.scriptEach(...Array(3).fill(only('acquire', says(held))));
+    await expect(rig.acquire('a', noWait)).rejects.toThrow('m3: held; m4: granted; m5: not waited for');
   });
 
-  it('reports the masters that it did not wait for', async () => {
-    rig.scriptEach(...[says(held), says(held), hangs].map((behaviour) => only('acquire', behaviour)));
-    await expect(rig.acquire('a', noWait)).rejects.toThrow('(m1: held; m2: held; m3: not waited for)');
-  });
-
-  it('reports when the resource could be free', async () => {
+  it.each([0, 100])('reports when the resource could be free (wait: %i)', async (wait) => {
     await rig.peer().lock('a', { ttl: 8_000 });
     await rig.clock.advance(3_000);
-    const refusal = { code: 'LOCK_NOT_ACQUIRED', statusCode: 423, retryAfter: 5_000, resources: ['a'] };
-    await expect(rig.acquire('a', noWait)).rejects.toMatchObject(refusal);
+    const { reason } = await rig.outcomeAfter(200, rig.acquire('a', { wait }));
+    const retryAfter = wait === 0 ? 5_000 : expect.any(Number);
+    expect(reason).toMatchObject({ code: 'LOCK_NOT_ACQUIRED', statusCode: 423, retryAfter, resources: ['a'] });
   });
 
   it.each([0, 300])('never shows the token (wait: %i)', async (wait) => {

@@ -84,13 +84,6 @@ describe('A lock with waiters in its process', () => {
     expect(second!.value!.loss?.cause).toBe('max-hold');
   });
 
-  it('is released after five sections, so that other processes get their turn', async () => {
-    const first = await rig.lock('a', OPTIONS);
-    expect(await countPassed(first, waiters(11))).toBe(4 + 4 + 1);
-    await rig.clock.settle();
-    expect(rig.keys).toEqual([0, 0, 0]);
-  });
-
   it('waits from the end of that turn on, for other processes', async () => {
     const others = [rig.peer(), rig.peer()];
     const first = await rig.lock('a', OPTIONS);
@@ -107,30 +100,27 @@ describe('A lock with waiters in its process', () => {
     expect(third!.state).toBe('fulfilled');
   });
 
-  it('is released once the process has had it for ten milliseconds', async () => {
-    const first = await rig.lock('a', OPTIONS);
-    // Acquired at 0, passed on at 4 and 8, released at 12; passed on at 16 and 20, released at 24.
-    expect(await countPassed(first, waiters(6), 4)).toBe(4);
-  });
-
-  it('is released if less than four fifths of its ttl are left', async () => {
-    const short = { ttl: 20, wait: 60_000 };
-    const first = await rig.lock('a', short);
-    expect(await countPassed(first, waiters(2, { ttl: 20 }), 5)).toBe(0);
-  });
-
   it.each([
     ['another ttl', { ttl: TTL + 1 }],
     ['a minHold', { minHold: 100 }],
     ['a shared lock', { mode: 'shared' }],
-  ] as const)('does not pass to a request for %s', async (_, options) => {
+    ['several resources', {}, ['a', 'b']],
+  ] as const)('does not pass to a request for %s', async (_, options, resources: string | readonly string[] = 'a') => {
     const first = await rig.lock('a', OPTIONS);
-    expect(await countPassed(first, waiters(1, options))).toBe(0);
+    expect(await countPassed(first, [rig.follow(rig.acquire(resources, { ...OPTIONS, ...options }))])).toBe(0);
   });
 
-  it('does not pass to a request for several resources', async () => {
-    const first = await rig.lock('a', OPTIONS);
-    expect(await countPassed(first, [rig.follow(rig.acquire(['a', 'b'], OPTIONS))])).toBe(0);
+  it.each<[string, number, number, number, { ttl?: number; uses?: (lock: Lock) => unknown }]>([
+    ['after five sections, so that other processes get their turn', 11, 0, 4 + 4 + 1, {}],
+    // Acquired at 0, passed on at 4 and 8, released at 12; passed on at 16 and 20, released at 24.
+    ['once the process has had it for ten milliseconds', 6, 4, 4, {}],
+    ['if less than four fifths of its ttl are left', 2, 5, 0, { ttl: 20 }],
+    ['by a holder that has used its state', 1, 0, 0, { uses: ({ state }) => state.set(1) }],
+  ])('is released %s', async (_, count, section, passed, { ttl = TTL, uses }) => {
+    const first = await rig.lock('a', { ttl });
+    await uses?.(first);
+    expect(await countPassed(first, waiters(count, { ttl }), section)).toBe(passed);
+    expect(await rig.lock('a', { wait: 0 })).toMatchObject({ isHeld: true });
   });
 
   it.each([
@@ -192,12 +182,6 @@ describe('A lock with waiters in its process', () => {
     const token = await second!.value!.fencingToken();
     await rig.settle(second!.value!.release());
     expect(await third!.value!.fencingToken()).toBeGreaterThan(token);
-  });
-
-  it('is released by a holder that has used its state', async () => {
-    const first = await rig.lock('a', OPTIONS);
-    await first.state.set(1);
-    expect(await countPassed(first, waiters(1))).toBe(0);
   });
 
   it('is released while an extension is under way', async () => {
@@ -289,39 +273,23 @@ describe('A lock with waiters in its process', () => {
   });
 });
 
-describe('A process whose waiters always want the lock again', () => {
-  it.each([[[900]], [[1_100]], [[1, 1, 1, 1, 1_100]]])(
-    'lets another process in between sections of %p ms',
-    async (sections) => {
-      const other = rig.peer();
-      rig.scriptAll(after(1, tellsAfter(1)));
-      let count = 0;
-      const work = async (): Promise<void> => {
-        while (count < 100) {
-          const lock = await rig.acquire('a', { ttl: 10_000, wait: 600_000 });
-          await new Promise<void>((resolve) => void rig.clock.schedule(sections[count++ % sections.length]!, resolve));
-          await lock.release();
-        }
-      };
-      for (let worker = 0; worker < 3; worker++) void work();
-      await rig.clock.advance(50);
-      const theirs = other.follow(other.acquire('a', { ttl: 10_000, wait: 5_000 }));
-      await rig.clock.advance(5_000);
-      expect(theirs.state).toBe('fulfilled');
-    },
-  );
-
-  it.each([0, 1, 2, 3, 4, 5])('is released if the process closes %i microtasks after the release', async (turns) => {
-    const first = await rig.lock('a', OPTIONS);
-    const [second] = waiters(1);
-    await rig.clock.advance(3);
-    void first.release();
-    for (let turn = 0; turn < turns; turn++) await Promise.resolve();
-    void rig.redlock.drain(0);
-    await rig.redlock.close();
-    await rig.clock.settle();
-    expect(rig.keys).toEqual([0, 0, 0]);
-    if (second!.state === 'fulfilled') expect(second!.value!.isHeld).toBe(false);
-    else expect(second!.state).toBe('rejected');
-  });
-});
+it.each([[[900]], [[1_100]], [[1, 1, 1, 1, 1_100]]])(
+  'A process whose waiters always want the lock again lets another one in between sections of %p ms',
+  async (sections) => {
+    const other = rig.peer();
+    rig.scriptAll(after(1, tellsAfter(1)));
+    let count = 0;
+    const work = async (): Promise<void> => {
+      while (count < 100) {
+        const lock = await rig.acquire('a', { ttl: 10_000, wait: 600_000 });
+        await new Promise<void>((resolve) => void rig.clock.schedule(sections[count++ % sections.length]!, resolve));
+        await lock.release();
+      }
+    };
+    for (let worker = 0; worker < 3; worker++) void work();
+    await rig.clock.advance(50);
+    const theirs = other.follow(other.acquire('a', { ttl: 10_000, wait: 5_000 }));
+    await rig.clock.advance(5_000);
+    expect(theirs.state).toBe('fulfilled');
+  },
+);

@@ -200,25 +200,16 @@ describe('A lock of several parts', () => {
     }
   });
 
-  it('has no token without the agreement of every part', async () => {
-    const { set, parts } = await rig([0, LATER]);
-    await parts[0]!.release(0);
-    expect(await set.drawToken()).toBeUndefined();
-  });
-
-  it('has no token if one part of a valid lock has none', async () => {
-    const { set } = await rig([0]);
-    set.add(partWith({ token: undefined }));
-    expect(await set.drawToken()).toBeUndefined();
-  });
-
-  it('has no token once a part has ended', async () => {
-    const set = new CompositeLock();
-    set.add(partWith({ token: 7 }));
-    expect(await set.drawToken()).toBe(7);
-    set.add(partWith({ token: 7, remaining: 0 }));
-    expect(await set.drawToken()).toBeUndefined();
-  });
+  it.each<PartAnswers>([{ token: undefined }, { token: 7, remaining: 0 }])(
+    'has no token if a part has none, or once one has ended: %j',
+    async (answers) => {
+      const set = new CompositeLock();
+      set.add(partWith({ token: 7 }));
+      expect(await set.drawToken()).toBe(7);
+      set.add(partWith(answers));
+      expect(await set.drawToken()).toBeUndefined();
+    },
+  );
 
   it.each([
     ['first', [false, true]],

@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { HomeMasters } from '../../../../lib/core/acquire/home-masters.js';
-import { LinkedList, ListMember } from '../../../../lib/core/acquire/linked-list.js';
 import { WaitQueue } from '../../../../lib/core/acquire/process-queue.js';
 import { Waiter } from '../../../../lib/core/acquire/waiter.js';
 import { LockNotAcquiredError } from '../../../../lib/core/errors.js';
@@ -11,7 +10,6 @@ import { ManualClock } from '../../../../lib/memory/manual-clock.js';
 import { MemoryMaster } from '../../../../lib/memory/memory-master.js';
 import { SystemClock } from '../../../../lib/runtime/system-clock.js';
 import { resolveCall, resolveSettings } from '../../../../lib/core/settings/settings.js';
-import { fc } from '../../../support/properties.js';
 import { Rig } from '../../support/rig.js';
 import { TestClock } from '../../support/test-clock.js';
 
@@ -30,32 +28,23 @@ function takeTurn(rig: Rig, name: string, turns: string[], resource: string | st
 
 describe('The turn of this process, of which a master notifies it,', () => {
   function waiting() {
-    const clock = new TestClock();
     const queue = new WaitQueue();
     const call = resolveCall(resolveSettings({}), { wait: 1_000 });
-    const [first, second] = [1, 2].map(() => new Waiter(clock, [], call)) as [Waiter, Waiter];
-    const entry = queue.join(['a'], first);
-    queue.join(['a'], second);
-    return { clock, queue, first, second, entry };
+    const first = new Waiter(new TestClock(), [], call);
+    return { queue, first, entry: queue.join(['a'], first) };
   }
 
   it('goes to the first waiter, which is woken', async () => {
     const { queue, first } = waiting();
-    expect(queue.notify('a')).toBe(true);
+    expect([queue.notify('a'), queue.notify('b')]).toEqual([true, false]);
     expect(await first.pause()).toBe('next');
   });
 
-  it('is passed on if there is no waiter for the resource', () => expect(waiting().queue.notify('b')).toBe(false));
-
-  it('is passed on if the wait of the first has ended', () => {
-    const { queue, first } = waiting();
-    first.end();
-    expect(queue.notify('a')).toBe(false);
-  });
-
-  it('is passed on if this process holds the lock', () => {
-    const { queue, entry } = waiting();
-    entry.becomeHolder();
+  it.each(['its wait has ended', 'it has become the holder'])('is passed on by the first one if %s', (what) => {
+    const { queue, first, entry } = waiting();
+    queue.join(['a'], new Waiter(new TestClock(), [], resolveCall(resolveSettings({}), { wait: 1_000 })));
+    if (what === 'its wait has ended') first.end();
+    else entry.becomeHolder();
     expect(queue.notify('a')).toBe(false);
     entry.leave();
     expect(queue.notify('a')).toBe(true);
@@ -130,15 +119,6 @@ describe('Waiters of one process', () => {
     expect(patient.at).toBe(rig.clock.now);
   });
 
-  it('for different resources do not wait for each other', async () => {
-    await rig.lock('a');
-    const turns: string[] = [];
-    takeTurn(rig, 'a', turns, 'a');
-    takeTurn(rig, 'b', turns, 'b');
-    await rig.clock.settle();
-    expect(turns).toEqual(['b']);
-  });
-
   it('for several resources cannot wait for each other in a circle', async () => {
     const holder = await rig.lock(['a', 'b', 'c']);
     const turns: string[] = [];
@@ -155,20 +135,6 @@ describe('Waiters of one process', () => {
     await rig.clock.advance(100);
     for (const { state } of all) expect(state).toBe('fulfilled');
     expect(turns).toEqual(pairs.map((pair) => pair.join()));
-  });
-
-  it('in two processes with resources in opposite order cannot wait for each other', async () => {
-    rig = new Rig({ masters: 4 });
-    const other = rig.peer();
-    const turns: string[] = [];
-    const all = Array.from({ length: 20 }, (_, i) => [
-      takeTurn(rig, `a${i}`, turns, ['a', 'b']),
-      takeTurn(other, `b${i}`, turns, ['b', 'a']),
-    ]).flat();
-    rig.fraction = 0.3;
-    await rig.clock.advance(60_000);
-    for (const { state } of all) expect(state).toBe('fulfilled');
-    expect(rig.clock.pendingTimers).toBe(0);
   });
 });
 
@@ -195,63 +161,7 @@ function sizes(root: object, path = '', seen = new Set<unknown>()): Record<strin
   return found;
 }
 
-class Named extends ListMember<Named> {
-  constructor(readonly name: string) {
-    super();
-  }
-}
-
-function namesOf({ members }: LinkedList<Named>): string[] {
-  return members.map(({ name }) => name);
-}
-
-describe('A linked list', () => {
-  it('keeps the order of its members, whichever of them leaves', () => {
-    const list = new LinkedList<Named>();
-    const [a, b, c] = ['a', 'b', 'c'].map((name) => new Named(name)) as [Named, Named, Named];
-    for (const member of [a, b, c]) list.add(member);
-    expect([namesOf(list), list.first, list.last]).toEqual([['a', 'b', 'c'], a, c]);
-    list.remove(b);
-    list.remove(b);
-    expect([namesOf(list), b.before, b.after]).toEqual([['a', 'c'], undefined, undefined]);
-    list.remove(a);
-    expect([list.first, list.last]).toEqual([c, c]);
-    list.remove(c);
-    list.remove(c);
-    expect([namesOf(list), list.first, list.last, list.isEmpty]).toEqual([[], undefined, undefined, true]);
-    list.add(b);
-    expect(namesOf(list)).toEqual(['b']);
-  });
-
-  it('does what an array does', () => {
-    fc.assert(
-      fc.property(fc.array(fc.option(fc.nat(30))), (actions) => {
-        const list = new LinkedList<Named>();
-        const all: Named[] = [];
-        let expected: Named[] = [];
-        actions.forEach((leaving, i) => {
-          if (leaving === null) {
-            const member = new Named(`${i}`);
-            all.push(member);
-            expected.push(member);
-            list.add(member);
-            return;
-          }
-          const member = all[leaving];
-          if (member) list.remove(member);
-          expected = expected.filter((other) => other !== member);
-        });
-        expect(namesOf(list)).toEqual(expected.map(({ name }) => name));
-        expect(list.isEmpty).toBe(expected.length === 0);
-        expect([list.first, list.last]).toEqual([expected[0], expected.at(-1)]);
-      }),
-    );
-  });
-});
-
-function homes(count: number) {
-  return homesOf(Array.from({ length: count }, (_, i) => `m${i}`));
-}
+const NAMES = [1, 2, 3, 4, 5].map((i) => `10.0.0.${i}:6379`);
 
 function homesOf(names: readonly string[]) {
   const clock = new ManualClock();
@@ -260,101 +170,67 @@ function homesOf(names: readonly string[]) {
   return { clock, masters, watched, homeMasters: new HomeMasters(watched, clock) };
 }
 
-/** The number of keys of which each master is the home master, out of 5,000. */
-function sharesOf(homeMasters: HomeMasters, masters: number): Map<string, number> {
-  const shares = new Map<string, number>();
-  for (let i = 0; i < 5_000; i++) {
-    const name = homeMasters.of(`order:${i}`)?.name ?? 'none';
-    shares.set(name, (shares.get(name) ?? 0) + 1);
-  }
-  expect(shares.size).toBe(masters);
-  return shares;
-}
-
 // Protocol 5.3
 describe('The home master of a key', () => {
-  it('is the same for all processes', () => {
-    const here = homes(5);
-    const there = homes(5);
-    for (let i = 0; i < 100; i++) {
-      expect(here.homeMasters.of(`key ${i}`)?.name).toBe(there.homeMasters.of(`key ${i}`)?.name);
-    }
-  });
-
-  it('is the same master for processes that list the masters in another order', () => {
-    const names = ['10.0.0.1:6379', '10.0.0.2:6379', '10.0.0.3:6379', '10.0.0.4:6379', '10.0.0.5:6379'];
-    const here = homesOf(names);
-    const there = homesOf(['10.0.0.4:6379', '10.0.0.1:6379', '10.0.0.5:6379', '10.0.0.3:6379', '10.0.0.2:6379']);
-    for (let i = 0; i < 100; i++) {
-      expect(here.homeMasters.of(`key ${i}`)?.name).toBe(there.homeMasters.of(`key ${i}`)?.name);
-    }
-    for (const name of ['10.0.0.2:6379', '10.0.0.5:6379']) {
-      for (const { masters } of [here, there]) masters.find((master) => master.name === name)?.takeDown();
+  it('is the same for processes that list the masters in another order', () => {
+    const [here, there] = [homesOf(NAMES), homesOf([3, 0, 4, 2, 1].map((i) => NAMES[i]!))];
+    for (const down of [undefined, NAMES[1], NAMES[4]]) {
+      for (const { masters } of [here, there]) masters.find(({ name }) => name === down)?.takeDown();
       for (let i = 0; i < 100; i++) {
         expect(here.homeMasters.of(`key ${i}`)?.name).toBe(there.homeMasters.of(`key ${i}`)?.name);
       }
     }
   });
 
-  it('differs between keys, so that the load is spread', () => {
-    const { homeMasters } = homes(5);
-    for (const share of sharesOf(homeMasters, 5).values()) expect(share).toBeGreaterThan(850);
-  });
-
-  it('moves to all remaining masters alike when a master is down', () => {
-    const { homeMasters, masters } = homesOf(['10.0.0.1:6379', '10.0.0.2:6379', '10.0.0.3:6379', '10.0.0.4:6379']);
-    masters[1]?.takeDown();
-    for (const share of sharesOf(homeMasters, 3).values()) expect(share).toBeGreaterThan(1_450);
+  it.each([
+    ['differs between keys, so that the load is spread', undefined, 5, 850],
+    ['moves to all remaining masters alike when a master is down', 1, 4, 1_062],
+  ])('%s', (_, down, masters, least) => {
+    const { homeMasters, masters: all } = homesOf(NAMES);
+    if (down !== undefined) all[down]?.takeDown();
+    const shares = new Map<string | undefined, number>();
+    for (let i = 0; i < 5_000; i++) {
+      const name = homeMasters.of(`order:${i}`)?.name;
+      shares.set(name, (shares.get(name) ?? 0) + 1);
+    }
+    expect(shares.size).toBe(masters);
+    for (const share of shares.values()) expect(share).toBeGreaterThan(least);
   });
 
   it('stays where it is when a master is added, unless it moves to the new one', () => {
-    const before = homesOf(['10.0.0.1:6379', '10.0.0.2:6379', '10.0.0.3:6379']);
-    const after = homesOf(['10.0.0.1:6379', '10.0.0.2:6379', '10.0.0.3:6379', '10.0.0.4:6379']);
+    const [before, after] = [homesOf(NAMES.slice(0, 4)), homesOf(NAMES)];
     for (let i = 0; i < 1_000; i++) {
       const name = after.homeMasters.of(`order:${i}`)?.name;
-      expect([before.homeMasters.of(`order:${i}`)?.name, '10.0.0.4:6379']).toContain(name);
+      expect([before.homeMasters.of(`order:${i}`)?.name, NAMES[4]]).toContain(name);
     }
   });
 
-  it('is the next usable master while one is down, and the same as before when it is back', () => {
-    const { homeMasters, masters } = homes(3);
+  it('is the next usable master while one is down, if there is one, and the same as before when it is back', () => {
+    const { homeMasters, masters } = homesOf(NAMES.slice(2));
     const before = homeMasters.of('key');
     const master = masters.find(({ name }) => name === before?.name);
     master?.takeDown();
-    const meanwhile = homeMasters.of('key');
-    expect(meanwhile).toBeDefined();
-    expect(meanwhile).not.toBe(before);
+    expect([before, undefined]).not.toContain(homeMasters.of('key'));
+    for (const other of masters) other.takeDown();
+    expect(homeMasters.of('key')).toBeUndefined();
     master?.bringUp();
     expect(homeMasters.of('key')).toBe(before);
   });
-
-  it('does not exist when no master is usable', () => {
-    const { homeMasters, masters } = homes(3);
-    for (const master of masters) master.takeDown();
-    expect(homeMasters.of('key')).toBeUndefined();
-  });
 });
 
-describe('A crowd', () => {
-  it('is remembered for a second', async () => {
-    const { homeMasters, clock } = homes(3);
-    homeMasters.noteContention(['a', 'b']);
-    expect(homeMasters.areContended(['x', 'b'])).toBe(true);
-    await clock.advance(999);
-    expect(homeMasters.areContended(['a'])).toBe(true);
-    await clock.advance(1);
-    expect(homeMasters.areContended(['a'])).toBe(false);
-    expect(clock.pendingTimers).toBe(0);
-  });
-
-  it('is remembered from its last sign on', async () => {
-    const { homeMasters, clock } = homes(3);
-    homeMasters.noteContention(['a', 'b']);
-    await clock.advance(900);
-    homeMasters.noteContention(['a']);
-    await clock.advance(900);
-    expect([homeMasters.areContended(['a']), homeMasters.areContended(['b'])]).toEqual([true, false]);
-  });
+it('A crowd is remembered for a second after its last sign', async () => {
+  const { homeMasters, clock } = homesOf(NAMES);
+  const contended = (): boolean[] => ['a', 'b', 'x'].map((key) => homeMasters.areContended([key]));
+  homeMasters.noteContention(['a', 'b']);
+  expect(homeMasters.areContended(['x', 'b'])).toBe(true);
+  await clock.advance(999);
+  expect(contended()).toEqual([true, true, false]);
+  homeMasters.noteContention(['a']);
+  await clock.advance(1);
+  expect(contended()).toEqual([true, false, false]);
+  await clock.advance(999);
+  expect(contended()).toEqual([false, false, false]);
+  expect(clock.pendingTimers).toBe(0);
 });
 
 // Processes of different versions agree on the home master of a key and on the counters of its tokens.
