@@ -1,138 +1,63 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import type { Clock, Instant, Timer } from '../../../lib/core/clock.js';
-import type { LockLostError, MasterReport } from '../../../lib/core/errors.js';
-import type { Lock } from '../../../lib/core/lock.js';
-import { Redlock } from '../../../lib/core/redlock.js';
-import { resolveCall, resolveSettings } from '../../../lib/core/settings/settings.js';
+import type { MasterReport } from '../../../lib/core/errors.js';
+import { MachineClock } from '../support/machine-clock.js';
 import { Rig } from '../support/rig.js';
-import { hangs, only, refused, says, ScriptedMaster, tellsAfter, unreachable } from '../support/scripted-master.js';
-import { TestClock } from '../support/test-clock.js';
+import { hangs, only, refused, says, tellsAfter, unreachable } from '../support/scripted-master.js';
 
 const TTL = 10_000;
 const DRIFT = 102;
 const HOUR = 3_600_000;
 
-/** The clocks of a machine: its masters are on others, whose clocks stay right. */
-class MachineClock implements Clock {
-  private ahead = 0;
-  private missed = 0;
-  private readonly listeners: (() => void)[] = [];
+let rig: Rig;
+let clock: MachineClock;
+/** What an observer does when a lock is granted. */
+let granted: () => void;
 
-  constructor(private readonly others: TestClock) {}
-
-  read(): Instant {
-    const { monotonic, wall } = this.others.read();
-    return { monotonic: monotonic - this.missed, wall: wall + this.ahead };
-  }
-
-  schedule(delay: number, callback: () => void): Timer {
-    return this.others.schedule(delay, callback);
-  }
-
-  afterInput(callback: () => void): void {
-    this.others.afterInput(callback);
-  }
-
-  afterTurn(callback: () => void): void {
-    this.others.afterTurn(callback);
-  }
-
-  onResume(listener: () => void): void {
-    this.listeners.push(listener);
-  }
-
-  /** Sets the wall clock. */
-  step(milliseconds: number): void {
-    this.ahead += milliseconds;
-  }
-
-  /** The machine is suspended, or stunned and its wall clock then corrected. */
-  suspend(milliseconds: number): void {
-    this.others.stall(milliseconds);
-    this.missed += milliseconds;
-  }
-
-  /** What the real clock does within a second. */
-  notice(): void {
-    for (const listener of this.listeners) listener();
-  }
+/** A process on a machine with clocks of its own. */
+function machine(masters = 3): void {
+  granted = () => undefined;
+  const observer = { acquiring: () => ({ granted: () => granted() }) };
+  rig = new Rig({ masters, ttl: TTL, observer, clockOf: (others) => (clock = new MachineClock(others)) });
 }
 
-class Machine {
-  readonly time = new TestClock();
-  readonly clock = new MachineClock(this.time);
-  readonly masters: readonly ScriptedMaster[];
-  readonly redlock: Redlock;
-  readonly losses: LockLostError[] = [];
-  /** What an observer does when a lock is granted. */
-  granted: () => void = () => undefined;
-  private readonly settings = resolveSettings({ ttl: TTL });
+beforeEach(() => machine());
 
-  constructor(masters = 3) {
-    this.masters = Array.from({ length: masters }, (_, i) => new ScriptedMaster(this.time, `m${i + 1}`));
-    this.redlock = this.process();
-  }
-
-  /** One more process, on this machine or on another one. */
-  process(clock: Clock = this.clock): Redlock {
-    let tokens = 0;
-    return new Redlock(this.masters, this.settings, {
-      clock,
-      random: { token: () => `secret-${clock === this.clock ? 'here' : 'there'}-${++tokens}`, fraction: () => 0.5 },
-      observer: { lockLost: (error) => this.losses.push(error), acquiring: () => ({ granted: () => this.granted() }) },
-    });
-  }
-
-  async lock(options: Parameters<typeof resolveCall>[1] = { extend: true }, names = ['a']): Promise<Lock> {
-    const lock = this.redlock.acquire(names, resolveCall(this.settings, options));
-    await this.time.settle();
-    return lock;
-  }
-
-  /** Number of keys on each master. */
-  get keys(): number[] {
-    return this.masters.map(({ size }) => size);
-  }
-
-  /** Sets the wall clock, which the machine notices at once. */
-  async notices(step: number): Promise<void> {
-    this.clock.step(step);
-    this.clock.notice();
-    await this.time.settle();
-  }
+/** Its wall clock is set, which the machine notices at once. */
+async function notices(step: number): Promise<void> {
+  clock.ahead += step;
+  clock.notice();
+  await rig.clock.settle();
 }
 
-let machine: Machine;
-
-beforeEach(() => void (machine = new Machine()));
+const EXTENDED = { extend: true };
 
 // Protocol 3.4
 describe('A lock whose wall clock is set forward before its work begins', () => {
   it('is handed out once the masters have resolved the doubt, and is not acquired anew', async () => {
-    machine.granted = () => machine.clock.step(HOUR);
-    const lock = await machine.lock();
+    granted = () => (clock.ahead += HOUR);
+    const lock = await rig.lock('a', EXTENDED);
     expect(lock.isHeld).toBe(true);
-    expect(machine.masters.map((master) => master.requests('acquire').length)).toEqual([1, 1, 1]);
+    expect(rig.counts('acquire')).toEqual([1, 1, 1]);
     await lock.release();
-    await machine.time.advance(2 * TTL);
-    expect(machine.keys).toEqual([0, 0, 0]);
-    expect(machine.losses).toEqual([]);
+    await rig.clock.advance(2 * TTL);
+    expect(rig.keys).toEqual([0, 0, 0]);
+    expect(rig.losses).toEqual([]);
   });
 
   it('is given up at once if the signal of the call aborts meanwhile', async () => {
     const stop = new AbortController();
     const enough = new Error('enough');
-    machine.granted = () => {
-      machine.clock.step(HOUR);
-      for (const master of machine.masters) master.behaviour = only('extend', tellsAfter(100));
+    granted = () => {
+      clock.ahead += HOUR;
+      rig.scriptAll(only('extend', tellsAfter(100)));
     };
-    const lock = machine.lock({ extend: true, signal: stop.signal }).catch((error: unknown) => error);
-    await machine.time.settle();
+    const lock = rig.acquire('a', { extend: true, signal: stop.signal }).catch((error: unknown) => error);
+    await rig.clock.settle();
     stop.abort(enough);
     expect(await lock).toBe(enough);
-    expect(machine.time.now).toBe(0);
-    await machine.time.advance(2 * TTL);
-    expect(machine.keys).toEqual([0, 0, 0]);
+    expect(rig.clock.now).toBe(0);
+    await rig.clock.advance(2 * TTL);
+    expect(rig.keys).toEqual([0, 0, 0]);
   });
 });
 
@@ -143,19 +68,19 @@ describe('A lock whose wall clock is set forward', () => {
     ['by an hour, on one master', HOUR, 1],
     ['by 50 ms', 50, 3],
   ])('lasts, once the masters have answered that they still have it: %s', async (_, by, masters) => {
-    machine = new Machine(masters);
-    const lock = await machine.lock();
-    await machine.time.advance(1_000);
-    machine.clock.step(by);
+    machine(masters);
+    const lock = await rig.lock('a', EXTENDED);
+    await rig.clock.advance(1_000);
+    clock.ahead += by;
     expect([lock.isHeld, lock.remaining(), lock.loss, lock.signal.aborted]).toEqual([false, 0, undefined, false]);
     expect(() => lock.assertHeld()).toThrow(/suspended, or its wall clock was set forward, by \d+ ms, and the masters/);
-    await machine.time.settle();
-    expect([lock.isHeld, lock.remaining(), machine.losses]).toEqual([true, TTL - DRIFT, []]);
-    await machine.time.advance(60_000);
+    await rig.clock.settle();
+    expect([lock.isHeld, lock.remaining(), rig.losses]).toEqual([true, TTL - DRIFT, []]);
+    await rig.clock.advance(60_000);
     expect(lock.isHeld).toBe(true);
     await lock.release();
-    expect(machine.keys).toEqual(machine.masters.map(() => 0));
-    expect(machine.time.pendingTimers).toBe(0);
+    expect(rig.keys).toEqual(rig.masters.map(() => 0));
+    expect(rig.clock.pendingTimers).toBe(0);
   });
 
   it.each([
@@ -164,77 +89,77 @@ describe('A lock whose wall clock is set forward', () => {
     ['a lock on several resources', { extend: true }, ['a', 'b', 'c']],
     ['a lock with maxHold', { extend: true, maxHold: 60_000 }, ['a']],
   ])('lasts: %s', async (_, options, names) => {
-    const lock = await machine.lock(options, names);
-    await machine.notices(HOUR);
-    expect([lock.isHeld, machine.losses]).toEqual([true, []]);
+    const lock = await rig.lock(names, options);
+    await notices(HOUR);
+    expect([lock.isHeld, rig.losses]).toEqual([true, []]);
     await lock.release();
   });
 
   it('lasts for as long as before if it is not extended', async () => {
-    const lock = await machine.lock({ extend: false });
-    await machine.time.advance(4_000);
-    await machine.notices(15_000);
+    const lock = await rig.lock('a');
+    await rig.clock.advance(4_000);
+    await notices(15_000);
     expect(lock.remaining()).toBe(TTL - DRIFT - 4_000);
-    await machine.time.advance(TTL - DRIFT - 4_000);
+    await rig.clock.advance(TTL - DRIFT - 4_000);
     expect([lock.isHeld, lock.signal.aborted]).toEqual([false, true]);
   });
 
   it('lasts through many small steps', async () => {
-    const lock = await machine.lock();
+    const lock = await rig.lock('a', EXTENDED);
     for (let step = 0; step < 100; step++) {
-      machine.clock.step(step % 2 === 0 ? 190 : 9);
-      machine.clock.notice();
-      await machine.time.advance(40);
+      clock.ahead += step % 2 === 0 ? 190 : 9;
+      clock.notice();
+      await rig.clock.advance(40);
     }
-    expect([lock.isHeld, machine.losses]).toEqual([true, []]);
+    expect([lock.isHeld, rig.losses]).toEqual([true, []]);
     await lock.release();
   });
 
   it('is lost if too few masters answer in time', async () => {
-    const lock = await machine.lock();
-    for (const master of machine.masters.slice(1)) master.behaviour = only('extend', hangs);
-    machine.clock.step(15_000);
-    machine.clock.notice();
-    await machine.time.advance(49);
+    const lock = await rig.lock('a', EXTENDED);
+    for (const master of rig.masters.slice(1)) master.behaviour = only('extend', hangs);
+    clock.ahead += 15_000;
+    clock.notice();
+    await rig.clock.advance(49);
     expect([lock.isHeld, lock.signal.aborted]).toEqual([false, false]);
-    await machine.time.advance(1);
-    expect(machine.losses.map(({ cause }) => cause)).toEqual(['expired']);
-    expect(machine.losses[0]?.message).toMatch(/was suspended, or its wall clock was set forward, by 15000 ms/);
+    await rig.clock.advance(1);
+    expect(rig.losses.map(({ cause }) => cause)).toEqual(['expired']);
+    expect(rig.losses[0]?.message).toMatch(/was suspended, or its wall clock was set forward, by 15000 ms/);
   });
 
   it('is lost if a master has set its keys again', async () => {
-    const lock = await machine.lock();
-    for (const master of machine.masters.slice(1)) master.memory.flush();
-    machine.clock.step(15_000);
+    const lock = await rig.lock('a', EXTENDED);
+    for (const master of rig.masters.slice(1)) master.memory.flush();
+    clock.ahead += 15_000;
     expect(lock.isHeld).toBe(false);
-    await machine.time.settle();
-    expect(machine.losses).toHaveLength(1);
+    await rig.clock.settle();
+    expect(rig.losses).toHaveLength(1);
   });
 
   it('is released once the masters have answered, and not reported as lost', async () => {
-    const lock = await machine.lock();
-    machine.clock.step(15_000);
+    const lock = await rig.lock('a', EXTENDED);
+    clock.ahead += 15_000;
     const released = lock.release();
-    await machine.time.settle();
+    await rig.clock.settle();
     await released;
-    expect([machine.losses, machine.keys]).toEqual([[], [0, 0, 0]]);
+    expect([rig.losses, rig.keys]).toEqual([[], [0, 0, 0]]);
   });
 
   it('is extended by its holder and has a token, once the masters have answered', async () => {
-    const lock = await machine.lock();
-    machine.clock.step(15_000);
+    const lock = await rig.lock('a', EXTENDED);
+    clock.ahead += 15_000;
     const all = Promise.all([lock.extend(5_000), lock.fencingToken()]);
-    await machine.time.settle();
+    await rig.clock.settle();
     await expect(all).resolves.toHaveLength(2);
     await lock.release();
   });
 
   it('is granted although that happens while the masters are asked', async () => {
-    for (const master of machine.masters) master.behaviour = only('acquire', tellsAfter(10));
-    const acquiring = machine.redlock.acquire(['a'], resolveCall(resolveSettings({ ttl: TTL }), { wait: 0 }));
-    await machine.time.advance(5);
-    machine.clock.step(HOUR);
-    await machine.time.advance(5);
+    rig.scriptAll(only('acquire', tellsAfter(10)));
+    const acquiring = rig.acquire('a', { wait: 0 });
+    await rig.clock.advance(5);
+    clock.ahead += HOUR;
+    await rig.clock.advance(5);
     const lock = await acquiring;
     expect([lock.isHeld, lock.remaining()]).toEqual([true, TTL - DRIFT - 10]);
     await lock.release();
@@ -247,33 +172,33 @@ describe('A lock whose machine was suspended', () => {
     ['after its wall clock was set back', -HOUR],
     ['after its wall clock was set forward', HOUR],
   ])('is lost: %s', async (_, step) => {
-    const lock = await machine.lock();
-    await machine.notices(step);
-    machine.clock.suspend(11_000);
-    machine.clock.notice();
+    const lock = await rig.lock('a', EXTENDED);
+    await notices(step);
+    clock.suspend(11_000);
+    clock.notice();
     expect(lock.isHeld).toBe(false);
-    await machine.time.settle();
-    expect(machine.losses.map(({ message }) => message)).toEqual([
+    await rig.clock.settle();
+    expect(rig.losses.map(({ message }) => message)).toEqual([
       expect.stringMatching(/this process was suspended, or its wall clock was set forward, by 11000 ms/),
     ]);
   });
 
   it('is not believed again after another process had it meanwhile', async () => {
-    const lock = await machine.lock();
-    machine.clock.suspend(11_000);
-    const other = await machine.process(machine.time).acquire(['a'], resolveCall(resolveSettings({ ttl: TTL }), {}));
+    const lock = await rig.lock('a', EXTENDED);
+    clock.suspend(11_000);
+    const other = await rig.peer().acquire('a', { ttl: TTL });
     await other.release();
     expect(lock.isHeld).toBe(false);
-    await machine.time.settle();
-    expect([lock.isHeld, machine.losses.length]).toEqual([false, 1]);
+    await rig.clock.settle();
+    expect([lock.isHeld, rig.losses.length]).toEqual([false, 1]);
   });
 
   it('lasts if the masters still have it', async () => {
-    const lock = await machine.lock();
-    machine.clock.suspend(5_000);
+    const lock = await rig.lock('a', EXTENDED);
+    clock.suspend(5_000);
     expect(lock.isHeld).toBe(false);
-    await machine.time.settle();
-    expect([lock.isHeld, lock.remaining(), machine.losses]).toEqual([true, TTL - DRIFT, []]);
+    await rig.clock.settle();
+    expect([lock.isHeld, lock.remaining(), rig.losses]).toEqual([true, TTL - DRIFT, []]);
     await lock.release();
   });
 });

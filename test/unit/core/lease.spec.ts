@@ -67,25 +67,17 @@ describe('A lock that is extended', () => {
   });
 
   // Protocol 6.1
-  it('is extended for the first time after a third of its ttl, and again after each third', async () => {
-    await rig.lock('a', extended);
-    await rig.clock.advance(TTL);
-    expect(rig.masters.map((master) => master.times('extend'))).toEqual([
-      [3_000, 6_000, 9_000],
-      [3_000, 6_000, 9_000],
-      [3_000, 6_000, 9_000],
-    ]);
-  });
-
-  it('is held for as long as it is needed', async () => {
-    const lock = await rig.lock('a', extended);
-    for (let i = 0; i < 100; i++) {
-      await rig.clock.advance(1_000);
-      expect(lock.remaining()).toBeGreaterThanOrEqual(TTL - DRIFT - 3_000);
-      expect(rig.keys).toEqual([1, 1, 1]);
-    }
-    expect(lock.signal.aborted).toBe(false);
-  });
+  it.each([TTL, 100])(
+    'is extended first after a third of its ttl of %i ms, and again after each third',
+    async (ttl) => {
+      rig = new Rig({ ttl });
+      await rig.lock('a', { extend: true });
+      await rig.clock.advance(ttl * 4);
+      const thirds = Array.from({ length: 12 }, (_, i) => (i + 1) * Math.floor(ttl / 3));
+      expect(rig.masters.map((master) => master.times('extend'))).toEqual([thirds, thirds, thirds]);
+      expect(rig.losses).toEqual([]);
+    },
+  );
 
   // Protocol 6.3
   it('counts the new validity from the start of the extension', async () => {
@@ -141,26 +133,13 @@ describe('A lock that is extended', () => {
     expect(rig.masters[0]!.times('extend')).toEqual([3_000, 3_900, 4_800]);
   });
 
-  it('is extended about 30 times a second with a ttl of 100 ms, not more often', async () => {
-    rig = new Rig({ ttl: 100 });
-    await rig.lock('a', { extend: true });
-    await rig.clock.advance(2_000);
-    expect(rig.masters[0]!.times('extend').length).toBeLessThanOrEqual(62);
-    expect(rig.losses).toEqual([]);
-  });
-
-  it('heals a master that has lost the key', async () => {
-    await rig.lock('a', extended);
-    rig.masters[0]!.memory.flush();
-    expect(rig.keys).toEqual([0, 1, 1]);
-    await rig.clock.advance(3_000);
-    expect(rig.keys).toEqual([1, 1, 1]);
-  });
-
-  it('heals a master that was down during the acquisition', async () => {
-    rig.masters[0]!.memory.takeDown();
+  it.each(['was down during the acquisition', 'has lost the key'])('heals a master that %s', async (what) => {
+    const { memory } = rig.masters[0]!;
+    if (what === 'was down during the acquisition') memory.takeDown();
     const lock = await rig.lock('a', extended);
-    rig.masters[0]!.memory.bringUp();
+    memory.bringUp();
+    memory.flush();
+    expect(rig.keys).toEqual([0, 1, 1]);
     await rig.clock.advance(3_000);
     expect(rig.keys).toEqual([1, 1, 1]);
     await lock.release();
@@ -207,6 +186,27 @@ describe('A lock that is lost', () => {
     await rig.clock.advance(10_000);
     expect([abortedAt, lock.signal.reason]).toEqual([TTL - DRIFT, expect.any(LockLostError)]);
     expect(lock.signal.reason).toMatchObject({ cause: 'expired', resources: ['a'] });
+    await rig.clock.advance(20_000);
+    expect([rig.losses.length, rig.clock.pendingTimers]).toEqual([1, 0]);
+  });
+
+  it('ends exactly at the end of its validity without an extension, for good, and is released once', async () => {
+    const lock = await rig.lock('a', { ttl: TTL });
+    await rig.clock.advance(TTL - DRIFT - 1);
+    expect(lock.isHeld).toBe(true);
+    await rig.clock.advance(1);
+    expect(lock.isHeld).toBe(false);
+    // A signal that is read only afterwards is aborted, too.
+    expect([lock.signal, lock.signal.aborted, lock.loss]).toEqual([lock.signal, true, rig.losses[0]]);
+    expect(lock.signal.reason).toBe(rig.losses[0]);
+    await expect(lock.extend()).rejects.toMatchObject({ cause: 'expired' });
+    expect(() => lock.assertHeld()).toThrow(LockLostError);
+    await lock.release();
+    expect([rig.counts('extend'), rig.keys]).toEqual([
+      [0, 0, 0],
+      [0, 0, 0],
+    ]);
+    expect(rig.masters.map((master) => master.times('release'))).toEqual([[8_908], [8_908], [8_908]]);
   });
 
   it('aborts no later than the end of its validity, also if that is a fraction of a millisecond away', async () => {
@@ -215,15 +215,6 @@ describe('A lock that is lost', () => {
     await rig.clock.advance(TTL - DRIFT - 0.5);
     expect(acquired.state).toBe('fulfilled');
     expect(rig.losses).toMatchObject([{ cause: 'expired' }]);
-  });
-
-  it('aborts at the end of its validity when it is not extended', async () => {
-    const lock = await rig.lock('a', { ttl: TTL });
-    await rig.clock.advance(TTL - DRIFT - 1);
-    expect([lock.isHeld, lock.signal.aborted]).toEqual([true, false]);
-    await rig.clock.advance(1);
-    expect([lock.isHeld, lock.signal.aborted]).toEqual([false, true]);
-    expect(rig.masters[0]!.times('extend')).toEqual([]);
   });
 
   it('never relies on a fraction of a millisecond that a timer may miss', async () => {
@@ -249,13 +240,6 @@ describe('A lock that is lost', () => {
     expect(lock.isHeld).toBe(true);
   });
 
-  it('is released on all masters', async () => {
-    await rig.lock('a', { ttl: TTL });
-    await rig.clock.advance(TTL - DRIFT);
-    expect(rig.masters.map((master) => master.times('release'))).toEqual([[8_908], [8_908], [8_908]]);
-    expect(rig.keys).toEqual([0, 0, 0]);
-  });
-
   it.each([
     ['released', 100, 'released'],
     ['lost', TTL - DRIFT, 'expired'],
@@ -268,31 +252,6 @@ describe('A lock that is lost', () => {
     // Neither the timer of the lock nor that of the pause between two attempts remains.
     expect(rig.clock.pendingTimers).toBe(0);
     expect(asked).toMatchObject({ at: ends, reason: { cause } });
-  });
-
-  it('does not come back to life', async () => {
-    const lock = await rig.lock('a', { ttl: TTL });
-    await rig.clock.advance(TTL);
-    await expect(lock.extend()).rejects.toMatchObject({ cause: 'expired' });
-    expect(() => lock.assertHeld()).toThrow(LockLostError);
-    expect(rig.masters[0]!.times('extend')).toEqual([]);
-    expect(rig.keys).toEqual([0, 0, 0]);
-  });
-
-  it('aborts a signal that is read only afterwards', async () => {
-    const lock = await rig.lock('a', { ttl: TTL });
-    await rig.clock.advance(TTL);
-    expect(lock.signal.aborted).toBe(true);
-    expect(lock.signal).toBe(lock.signal);
-    expect(lock.signal.reason).toBe(rig.losses[0]);
-    expect(lock.loss).toBe(rig.losses[0]);
-  });
-
-  it('leaves no timer, whatever happens', async () => {
-    await rig.lock('a', extended);
-    rig.scriptAll(hangs);
-    await rig.clock.advance(30_000);
-    expect([rig.losses.length, rig.clock.pendingTimers]).toEqual([1, 0]);
   });
 });
 
@@ -320,34 +279,20 @@ describe('maxHold', () => {
 
 // Protocol 7.4
 describe('minHold', () => {
-  it('keeps the keys for the rest of that time', async () => {
-    const lock = await rig.lock('a', { ttl: TTL, minHold: 2_000 });
-    await rig.clock.advance(500);
+  it.each([
+    [TTL, 500, 1_500],
+    [1_000, 500, 1_500],
+    [TTL, 2_000, 0],
+  ])('keeps the keys of a lock of %i ms that ends after %i ms for the rest: %i ms', async (ttl, ends, rest) => {
+    const lock = await rig.lock('a', { ttl, minHold: 2_000 });
+    await rig.clock.advance(ends);
     await lock.release();
     expect(lock.isHeld).toBe(false);
-    const { remaining } = await rig.redlock.inspector.inspect('a');
-    expect(remaining).toBe(1_500);
-    await rig.clock.advance(1_499);
-    await expect(rig.acquire('a', { wait: 0 })).rejects.toMatchObject({ code: 'LOCK_NOT_ACQUIRED' });
+    expect(await rig.redlock.inspector.inspect('a')).toMatchObject({ remaining: rest });
+    await rig.clock.advance(Math.max(rest - 1, 0));
+    if (rest > 0) await expect(rig.acquire('a', { wait: 0 })).rejects.toMatchObject({ code: 'LOCK_NOT_ACQUIRED' });
     await rig.clock.advance(1);
     expect((await rig.lock('a', { wait: 0 })).isHeld).toBe(true);
-  });
-
-  it('makes no difference once it is over', async () => {
-    const lock = await rig.lock('a', { ttl: TTL, minHold: 2_000 });
-    await rig.clock.advance(2_000);
-    await lock.release();
-    expect(rig.keys).toEqual([0, 0, 0]);
-  });
-
-  it('can be longer than the ttl', async () => {
-    const lock = await rig.lock('a', { ttl: 1_000, minHold: 5_000 });
-    await rig.clock.advance(100);
-    await lock.release();
-    await rig.clock.advance(4_899);
-    expect(rig.keys).toEqual([1, 1, 1]);
-    await rig.clock.advance(1);
-    expect(rig.keys).toEqual([0, 0, 0]);
   });
 
   it('does not keep keys that were never acquired', async () => {

@@ -1,3 +1,4 @@
+import type { Clock } from '../../../lib/core/clock.js';
 import type { LockLostError } from '../../../lib/core/errors.js';
 import type { Lock } from '../../../lib/core/lock.js';
 import { combine, type LockObserver, type OnHeld } from '../../../lib/core/observer.js';
@@ -15,6 +16,8 @@ export interface RigOptions extends RedlockOptions {
   /** An additional observer. */
   observer?: LockObserver;
   witness?: Witness;
+  /** The clock of the process, if that of the masters is another one. */
+  clockOf?: (masters: TestClock) => Clock;
 }
 
 export interface Request extends AcquireOptions {
@@ -40,13 +43,13 @@ export class Rig {
     masterSilent: (name) => this.silences.push(name),
   };
 
-  constructor({ masters = 3, observer, witness, ...options }: RigOptions = {}, shared?: Rig) {
+  constructor({ masters = 3, observer, witness, clockOf, ...options }: RigOptions = {}, shared?: Rig) {
     this.clock = shared?.clock ?? new TestClock();
     this.masters =
       shared?.masters ?? Array.from({ length: masters }, (_, i) => new ScriptedMaster(this.clock, `m${i + 1}`));
     this.settings = resolveSettings(options);
     this.redlock = new Redlock(this.masters, this.settings, {
-      clock: this.clock,
+      clock: clockOf?.(this.clock) ?? this.clock,
       random: { token: () => `secret-${++tokens}`, fraction: () => this.fraction },
       witness,
       observer: combine([this.own, ...(observer ? [observer] : [])], (error) => this.faults.push(error)),
