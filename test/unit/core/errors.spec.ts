@@ -1,6 +1,5 @@
 import { inspect } from 'node:util';
 import { describe, expect, it, jest } from '@jest/globals';
-import { ConsoleLogger } from '@nestjs/common';
 import { redactUrl, showNames } from '../../../lib/core/display.js';
 import {
   majorityHolder,
@@ -19,8 +18,6 @@ import type { LockHolder } from '../../../lib/core/holder.js';
 import { GRANTED } from '../../../lib/core/master.interface.js';
 import { anyNames } from '../../support/hostile.js';
 import { fc } from '../../support/properties.js';
-import { Rig } from '../support/rig.js';
-import { says, unreachable } from '../support/scripted-master.js';
 
 const WEB: LockHolder = { instance: 'web:1', since: new Date(5) };
 
@@ -41,9 +38,6 @@ describe('An error', () => {
       expect(error).toMatchObject({ code, statusCode, name: error.constructor.name });
     },
   );
-
-  it('shows only the beginning of a long name', () =>
-    expect(new LockLostError(['x'.repeat(10_000)], 'expired').message.length).toBeLessThan(300));
 
   it.each([
     [9_800, 'for up to 9800 ms more'],
@@ -136,24 +130,6 @@ describe('A printed error', () => {
       return { master: `m${i}`, answer: report === undefined ? undefined : report === 'free' ? GRANTED : held };
     });
     expect(majorityHolder(answers)?.instance).toBe(instance);
-  });
-
-  it.each([
-    ['text', false],
-    ['JSON', true],
-  ])('has its message in the log of Nest as %s', (_, json) => {
-    const lines: string[] = [];
-    const write = (line: unknown): boolean => lines.push(String(line)) > 0;
-    const streams = [process.stdout, process.stderr].map((stream) =>
-      jest.spyOn(stream, 'write').mockImplementation(write),
-    );
-    try {
-      new ConsoleLogger({ json, colors: false }).error(config);
-    } finally {
-      for (const stream of streams) stream.mockRestore();
-    }
-    expect(lines.join('')).toContain('ttl must be more, got 0');
-    expect(lines.join('')).not.toMatch(/expose|resources|answers|requirement/);
   });
 
   it('has its message, its code and its own properties as JSON', () => {
@@ -252,18 +228,10 @@ describe('A message', () => {
       new LockLostError(names, 'expired'),
       new LockNotAcquiredError(names, [], 0, 0),
       new LockReentryError(names, names, 'partial'),
+      new QuorumUnavailableError(`lock ${showNames(names)}`, names, [], 2, 3),
     ]) {
       expect(error.message.length).toBeLessThan(2 * MOST + 200);
     }
-  });
-
-  it('of an outage is short, however long the name of the resource is', async () => {
-    const rig = new Rig();
-    rig.scriptAll(says(unreachable));
-    const attempt = await rig.outcomeOf(rig.acquire(LONG.slice(0, 2 ** 16), { wait: 0 }));
-    expect(attempt.reason).toBeInstanceOf(QuorumUnavailableError);
-    expect((attempt.reason as Error).message).toMatch(/^cannot lock "x{99}…: 2 of 3 masters must vote/);
-    expect((attempt.reason as Error).message.length).toBeLessThan(500);
   });
 
   it('is one printable line, whatever the resource is called', () => {

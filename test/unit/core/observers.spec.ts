@@ -77,12 +77,13 @@ describe('An observer of acquisitions', () => {
     ['throws after the work', (work) => (work(), broken())],
     ['runs the work twice', (work) => (work(), work())],
     ['does not run the work', () => undefined as never],
+    ['runs it as it should', (work) => work()],
   ])('cannot change the result of the work when it %s', (_, within) => {
     const observers = [{ acquiring: () => ({ within }) }, recorder('good', [])];
     const faults: unknown[] = [];
     const listener = combine(observers, (error) => faults.push(error)).acquiring!([], 'fail', 'exclusive')!;
     let runs = 0;
-    expect(listener.within!(() => ++runs)).toBe(1);
+    expect(listener.within!(() => (runs++, null))).toBeNull();
     expect(runs).toBe(1);
     const own = new Error('of the work');
     const fail = (): never => {
@@ -90,18 +91,6 @@ describe('An observer of acquisitions', () => {
     };
     expect(() => listener.within!(fail)).toThrow(own);
     expect(faults).not.toContain(own);
-  });
-
-  it('runs work once, whatever it returns', () => {
-    let runs = 0;
-    const within = <T>(work: () => T): T => work();
-    const listener = combine([{ acquiring: () => ({ within }) }], unexpected).acquiring?.([], 'fail', 'exclusive');
-    const work = (): null => {
-      runs++;
-      return null;
-    };
-    expect(listener?.within?.(work)).toBeNull();
-    expect(runs).toBe(1);
   });
 });
 
@@ -142,13 +131,6 @@ describe('Without an observer of acquisitions', () => {
 });
 
 describe('ObserverHub', () => {
-  it('implements no callback that no observer defines', () => {
-    const hub = new ObserverHub().add({ masterLost: () => undefined });
-    expect(Object.keys(hub.observer)).toEqual(['masterLost']);
-    hub.add({ acquiring: () => undefined });
-    expect(Object.keys(hub.observer)).toEqual(['masterLost', 'acquiring']);
-  });
-
   it('calls an observer that precedes the others first', () => {
     const seen: string[] = [];
     const hub = new ObserverHub().add({ masterFound: () => void seen.push('first') });
@@ -156,7 +138,7 @@ describe('ObserverHub', () => {
     expect(seen).toEqual(['second', 'first']);
   });
 
-  it('passes events to observers that are added later, too', () => {
+  it('implements the callbacks of its observers, and passes events to those that are added later, too', () => {
     const seen: string[] = [];
     const hub = new ObserverHub().add({ masterFound: (master) => void seen.push(`first ${master}`) });
     const { observer } = hub;
@@ -164,21 +146,9 @@ describe('ObserverHub', () => {
     hub.add({ masterFound: (master) => void seen.push(`second ${master}`) });
     observer.masterFound?.('b');
     expect(seen).toEqual(['first a', 'first b', 'second b']);
-  });
-
-  it('reports what an observer throws, and calls the others', () => {
-    const failures: unknown[] = [];
-    const seen: string[] = [];
-    const hub = new ObserverHub((error) => void failures.push(error)).add(
-      {
-        masterFound: () => {
-          throw new Error('broken');
-        },
-      },
-      { masterFound: (master) => void seen.push(master) },
-    );
-    hub.observer.masterFound?.('a');
-    expect([failures, seen]).toEqual([[new Error('broken')], ['a']]);
+    expect(Object.keys(observer)).toEqual(['masterFound']);
+    hub.add({ acquiring: () => undefined });
+    expect(Object.keys(observer)).toEqual(['masterFound', 'acquiring']);
   });
 });
 

@@ -80,21 +80,15 @@ describe('A master that stops answering', () => {
     expect([inner.asked.length, answers.length, answers[0]]).toEqual([4, 1_000, { kind: 'timeout', sent: false }]);
   });
 
-  it('is probed with a request that can take effect late without harm', async () => {
-    const { clock, inner, ask } = await setUpSilent();
-    await clock.advance(1_000);
-    ask();
-    expect(inner.asked.at(-1)!.request).toEqual({ op: 'inspect', keys: ['a'] });
-  });
-
-  it('is probed once a second', async () => {
+  it('is probed once a second, with a request that can take effect late without harm', async () => {
     const { clock, inner, ask } = await setUpSilent();
     const before = inner.asked.length;
     for (let i = 0; i < 500; i++) {
       await clock.advance(10);
       ask();
     }
-    expect(inner.asked.length - before).toBe(5);
+    const probes = inner.asked.slice(before).map(({ request }) => request);
+    expect(probes).toEqual(Array(5).fill({ op: 'inspect', keys: ['a'] }));
   });
 
   it('is not silent as long as it answers, however slowly', async () => {
@@ -162,31 +156,18 @@ describe('A master that stops answering', () => {
 
 // Protocol 4.7
 describe('A release for a silent master', () => {
-  it('is delivered as soon as it answers again', async () => {
-    const { inner, ask, release, answer } = await setUpSilent();
-    ask(release('1'));
-    ask(release('2'));
-    expect(inner.requests('release')).toEqual([]);
-    await answer();
-    expect(inner.requests('release').map(({ token }) => token)).toEqual(['1', '2']);
-  });
-
-  it('is delivered only once', async () => {
+  // The request that it undoes may take effect only then.
+  it('is delivered once, as soon as it answers again, however late', async () => {
     const { clock, inner, ask, release, answer } = await setUpSilent();
-    ask(release('1'));
+    ask(release('1', 0, 500));
+    ask(release('2', 0, 500));
+    await clock.advance(3_600_000);
+    expect(inner.requests('release')).toEqual([]);
     await answer();
     ask();
     inner.becomeReady();
     await clock.settle();
-    expect(inner.requests('release')).toHaveLength(1);
-  });
-
-  it('is delivered however late, because the request that it undoes may take effect only then', async () => {
-    const { clock, inner, ask, release, answer } = await setUpSilent();
-    ask(release('1', 0, 500));
-    await clock.advance(3_600_000);
-    await answer();
-    expect(inner.requests('release').map(({ token }) => token)).toEqual(['1']);
+    expect(inner.requests('release').map(({ token }) => token)).toEqual(['1', '2']);
   });
 
   it('keeps the key only for the rest of its time', async () => {
@@ -227,25 +208,21 @@ describe('A release for a master without a connection', () => {
     expect(inner.requests('release')).toHaveLength(sent);
   });
 
-  it('is dropped when there can be nothing left to release', async () => {
-    const { clock, inner, ask, release, reconnect } = setUp(says(unreachable));
-    ask(release('old', 0, 500));
-    ask(release('young', 0, 5_000));
-    await clock.advance(501);
-    inner.asked.length = 0;
-    reconnect();
-    expect(inner.requests('release').map(({ token }) => token)).toEqual(['young']);
-  });
-
-  it('is kept as long as there may be something left to release, also while others come', async () => {
-    const { clock, inner, ask, release, reconnect } = setUp(says(unreachable));
-    ask(release('old', 0, 500));
-    await clock.advance(500);
-    ask(release('young', 0, 500));
-    inner.asked.length = 0;
-    reconnect();
-    expect(inner.requests('release').map(({ token }) => token)).toEqual(['old', 'young']);
-  });
+  it.each([
+    [500, ['old', 'young']],
+    [501, ['young']],
+  ])(
+    'is kept as long as there may be something left to release, also while others come: %i ms',
+    async (after, left) => {
+      const { clock, inner, ask, release, reconnect } = setUp(says(unreachable));
+      ask(release('old', 0, 500));
+      await clock.advance(after);
+      ask(release('young', 0, 500));
+      inner.asked.length = 0;
+      reconnect();
+      expect(inner.requests('release').map(({ token }) => token)).toEqual(left);
+    },
+  );
 
   it('does not pile up: expired releases make room', () => {
     const { clock, master, ask, release } = setUp(says(unreachable));
@@ -349,34 +326,21 @@ it('The measurement of round trips asks a fast master once, a slow one three tim
   expect(rig.clock.pendingTimers).toBe(0);
 });
 
-describe('IdleCheck', () => {
-  it('lets a process that takes no lock notice masters that hang, and that answer again', async () => {
-    const rig = new Rig();
-    const check = new IdleCheck(rig.clock, () => rig.redlock.checkMasters());
-    check.begin();
-    await rig.clock.advance(5_000);
-    rig.script(2, hangs);
-    await rig.clock.advance(15_000);
-    expect(rig.silences).toEqual(['m1', 'm2']);
-    expect(rig.redlock.status().canVote).toBe(false);
-    rig.scriptAll(obeys);
-    await rig.clock.advance(5_000);
-    expect(rig.redlock.status().canVote).toBe(true);
-    expect(rig.keys).toEqual([0, 0, 0]);
-    check.end();
-    expect(rig.clock.pendingTimers).toBe(0);
-  });
-
-  it('lets a process that takes no lock notice masters that refuse writes, and that work again', async () => {
-    const rig = new Rig();
-    const check = new IdleCheck(rig.clock, () => rig.redlock.checkMasters());
-    check.begin();
-    rig.script(2, says(refused));
-    await rig.clock.advance(5_000);
-    expect(rig.redlock.status().masters.map(({ state }) => state)).toEqual(['refused', 'refused', 'voting']);
-    rig.scriptAll(obeys);
-    await rig.clock.advance(5_000);
-    expect(rig.redlock.status().canVote).toBe(true);
-    check.end();
-  });
+it.each<[string, Behaviour, string]>([
+  ['hang', hangs, 'silent'],
+  ['refuse writes', says(refused), 'refused'],
+])('An idle check lets a process notice masters that %s, and that work again', async (_, behaviour, state) => {
+  const rig = new Rig();
+  const check = new IdleCheck(rig.clock, () => rig.redlock.checkMasters());
+  check.begin();
+  await rig.clock.advance(5_000);
+  rig.script(2, behaviour);
+  await rig.clock.advance(15_000);
+  expect(rig.redlock.status()).toMatchObject({ canVote: false, masters: [{ state }, { state }, { state: 'voting' }] });
+  rig.scriptAll(obeys);
+  await rig.clock.advance(5_000);
+  expect(rig.redlock.status().canVote).toBe(true);
+  expect(rig.keys).toEqual([0, 0, 0]);
+  check.end();
+  expect(rig.clock.pendingTimers).toBe(0);
 });

@@ -9,9 +9,8 @@ import {
   type RedlockStatus,
   statusOf,
   summarize,
-  votingIn,
 } from '../../../../lib/core/health/status.js';
-import type { MasterReply, MasterRequest } from '../../../../lib/core/master.interface.js';
+import type { MasterIdentity, MasterReply, MasterRequest } from '../../../../lib/core/master.interface.js';
 import { Rig } from '../../support/rig.js';
 import {
   cutOff,
@@ -45,17 +44,14 @@ function start(masters: number, bad: Record<number, (master: ScriptedMaster) => 
 }
 
 describe('connect()', () => {
-  it('resolves at once when all masters are ready', async () => {
-    const { rig, connected } = start(3, {});
+  it.each<[Parameters<typeof start>[1], string[]]>([
+    [{}, []],
+    [{ 1: isDown }, ['m2']],
+  ])('resolves at once when a quorum is ready, with the problems of the others: %p', async (bad, problems) => {
+    const { rig, connected } = start(3, bad);
     await rig.clock.settle();
-    expect([connected.value, connected.at]).toEqual([[], 0]);
-    expect(rig.clock.pendingTimers).toBe(0);
-  });
-
-  it('resolves at once with the problems when a minority is down', async () => {
-    const { rig, connected } = start(3, { 1: isDown });
-    await rig.clock.settle();
-    expect(connected).toMatchObject({ at: 0, value: [{ master: 'm2', answer: rig.masters[1]!.trouble }] });
+    const answer = rig.masters[1]!.trouble;
+    expect(connected).toMatchObject({ at: 0, value: problems.map((master) => ({ master, answer })) });
     expect(rig.clock.pendingTimers).toBe(0);
   });
 
@@ -102,17 +98,11 @@ describe('connect()', () => {
     for (const { rig } of [wrong, hanging]) expect(rig.clock.pendingTimers).toBe(0);
   });
 
-  it('waits if waiting may help enough masters', async () => {
-    const { rig, connected } = start(3, { 0: isWrong, 1: isDown });
-    await rig.clock.advance(4_999);
-    expect(connected.state).toBe('pending');
-    rig.masters[1]!.becomeReady();
-    await rig.clock.settle();
-    expect(connected.value!.map(({ master }) => master)).toEqual(['m1']);
-  });
-
-  it('waits for a majority that comes up late', async () => {
-    const { rig, connected } = start(3, { 0: isDown, 1: isDown });
+  it.each([
+    ['is down, too', isDown],
+    ['has a problem that waiting cannot end', isWrong],
+  ])('waits for a majority that comes up late, while another master %s', async (_, spoil) => {
+    const { rig, connected } = start(3, { 0: spoil, 1: isDown });
     await rig.clock.advance(2_000);
     expect(connected.state).toBe('pending');
     rig.masters[1]!.becomeReady();
@@ -130,14 +120,6 @@ describe('connect()', () => {
     rig.masters[0]!.becomeReady();
     await rig.clock.advance(1_000);
     expect(connected.at).toBe(2_500);
-  });
-
-  it('is not necessary: open() does not wait', async () => {
-    const rig = new Rig();
-    rig.masters.forEach(isHung);
-    void rig.redlock.open();
-    await rig.clock.settle();
-    expect(rig.clock.pendingTimers).toBe(0);
   });
 });
 
@@ -269,9 +251,6 @@ it.each<[string, MasterStatus[], number | undefined]>([
   expect(quorumWithin(summarize('web:1', masters))).toBe(expected),
 );
 
-it('The number of masters that vote counts neither quarantined masters nor those that are down', () =>
-  expect(votingIn(summarize('web:1', [voting, quarantined(1), down, voting, voting]))).toBe(3));
-
 const OWNER = { keys: ['a'], token: 't', ttl: 1_000 };
 const REQUESTS: Readonly<Record<'acquire' | 'extend' | 'probe' | 'release' | 'inspect', MasterRequest>> = {
   acquire: { ...OWNER, op: 'acquire', withdrawn: false },
@@ -304,8 +283,9 @@ describe('A master that refuses what locks need', () => {
   it.each(['OOM', 'READONLY', 'MISCONF', 'NOREPLICAS', 'NOAUTH', 'BUSY'])(
     'is refused in the status, which is reported once: %s',
     (code) => {
-      const { events, ask, status } = setUp();
+      const { inner, master, events, ask, status } = setUp();
       for (const op of ['acquire', 'extend', 'probe'] as const) ask(op, refusal(code));
+      expect([inner.asked.length, master.isUsable]).toEqual([3, true]);
       expect(events).toEqual([`m1 refused: ${code} it says so`]);
       expect(status()).toMatchObject({ canVote: false, masters: [{ state: 'refused', reason: `${code} it says so` }] });
     },
@@ -321,16 +301,12 @@ describe('A master that refuses what locks need', () => {
     expect(events).toEqual([`m1 refused: NOPERM ${reason}`]);
   });
 
-  it('is still asked, and its votes are waited for', () => {
-    const { inner, master, ask } = setUp();
-    ask('acquire', refusal('OOM'));
-    ask('acquire', refusal('OOM'));
-    expect([inner.asked.length, master.isUsable]).toEqual([2, true]);
-  });
-
-  it('votes again, reported once, when it writes for a lock', () => {
+  it('has the reason of its last refusal, and votes again, reported once, when it writes for a lock', () => {
     const { events, ask, status } = setUp();
+    ask('acquire', refusal('OOM'));
     ask('acquire', refusal('READONLY'));
+    expect(status().masters[0]!.reason).toBe('READONLY it says so');
+    expect(events).toHaveLength(1);
     events.length = 0;
     ask('acquire', granted);
     ask('acquire', granted);
@@ -349,14 +325,6 @@ describe('A master that refuses what locks need', () => {
     expect(status().canVote).toBe(false);
     ask('probe', granted);
     expect(events).toEqual(['m1 votes again']);
-  });
-
-  it('has the reason of its last refusal', () => {
-    const { events, ask, status } = setUp();
-    ask('acquire', refusal('OOM'));
-    ask('acquire', refusal('READONLY'));
-    expect(status().masters[0]!.reason).toBe('READONLY it says so');
-    expect(events).toHaveLength(1);
   });
 
   it('has a state that says more if there is one, except for a quarantine, which would end', () => {
@@ -391,13 +359,15 @@ it.each<[string, keyof typeof REQUESTS, MasterReply]>([
   expect(status().canVote).toBe(true);
 });
 
-/** Masters of which the first and the last are one server. */
-function rigWithTwins(): Rig {
+/** Masters that reveal so much of their identity. By default, the first and the last are one server. */
+function rigOf(...identities: MasterIdentity[]): Rig {
   const rig = new Rig();
-  for (const [index, run] of ['one', 'other', 'one'].entries()) rig.masters[index]!.known = { run };
+  rig.masters.forEach((master, index) => (master.known = identities[index] ?? {}));
   rig.masters[2]!.becomeReady();
   return rig;
 }
+
+const rigWithTwins = (): Rig => rigOf({ run: 'one' }, { run: 'other' }, { run: 'one' });
 
 // Protocol 8.10
 describe('A server under two addresses', () => {
@@ -409,37 +379,28 @@ describe('A server under two addresses', () => {
     expect((attempt.reason as Error).message).toContain('it is the same server as m1');
   });
 
-  it('votes by its first address', async () => {
-    const rig = rigWithTwins();
+  it.each<[string, MasterIdentity[], number[]]>([
+    ['votes by its first address', [{ run: 'one' }, { run: 'other' }, { run: 'one' }], [1, 1, 0]],
+    [
+      'is one master, too, if only one of its users may ask which one it is',
+      [
+        { run: 'one', data: 'nonce' },
+        { run: 'other', data: 'else' },
+        { run: 'nonce', data: 'nonce' },
+      ],
+      [1, 1, 0],
+    ],
+    ['is not assumed where no server says which one it is', [], [1, 1, 1]],
+  ])('%s', async (_, identities, asked) => {
+    const rig = rigOf(...identities);
     await rig.lock('a');
-    expect(rig.counts('acquire')).toEqual([1, 1, 0]);
+    expect(rig.counts('acquire')).toEqual(asked);
   });
 
   it('becomes two masters when another server answers at one of the addresses', async () => {
     const rig = rigWithTwins();
     rig.masters[2]!.known = { run: 'third' };
     rig.masters[2]!.becomeReady();
-    await rig.lock('a');
-    expect(rig.keys).toEqual([1, 1, 1]);
-  });
-
-  it('is one master, too, if only one of its users may ask which one it is', async () => {
-    const rig = new Rig();
-    for (const [index, known] of [
-      { run: 'one', data: 'nonce' },
-      { run: 'other', data: 'else' },
-      { run: 'nonce', data: 'nonce' },
-    ].entries()) {
-      rig.masters[index]!.known = known;
-    }
-    rig.masters[2]!.becomeReady();
-    await rig.lock('a');
-    expect(rig.counts('acquire')).toEqual([1, 1, 0]);
-  });
-
-  it('is not assumed where no server says which one it is', async () => {
-    const rig = new Rig();
-    rig.masters[0]!.becomeReady();
     await rig.lock('a');
     expect(rig.keys).toEqual([1, 1, 1]);
   });
