@@ -12,30 +12,12 @@ import {
 } from 'nestjs-redlock';
 import { ManualClock, memoryLockService, MemoryMaster, withLocks } from 'nestjs-redlock/testing';
 import { defer, Observable, take } from 'rxjs';
-import type { Clock } from '../../../lib/core/clock.js';
 import type { OnHeld } from '../../../lib/core/observer.js';
 import { LockContext, LockScope } from '../../../lib/nest/lock-scope.js';
 import { resolveComputedKey, resolveFixedKey } from '../../../lib/nest/lock-options.js';
 import { LockedStream } from '../../../lib/nest/locked-stream.js';
 import { acquireOrFallback } from '../../../lib/nest/with-lock.decorator.js';
-
-it.each([
-  ['is extended for as long as it takes', {}, 'done'],
-  ['is extended for as long as it takes if this is asked for', { extend: true }, 'done'],
-  ['fails after the ttl if the lock may not be extended', { extend: false }, LockLostError],
-])('Work under a lock %s', async (_, options, outcome) => {
-  const clock = new ManualClock();
-  const locks = memoryLockService({ clock });
-  const work = async (): Promise<string> => {
-    await new Promise<void>((resolve) => void clock.schedule(5_000, resolve));
-    return 'done';
-  };
-  const worked = locks.withLock('a', { ttl: 1_000, ...options }, work).catch((error: unknown) => error);
-  await clock.advance(5_000);
-  const result = await worked;
-  if (typeof outcome === 'string') expect(result).toBe(outcome);
-  else expect(result).toBeInstanceOf(outcome);
-});
+import { MachineClock } from '../support/machine-clock.js';
 
 describe('Work inside a lock of its call chain', () => {
   const reentrant = { reentrant: true };
@@ -64,15 +46,9 @@ describe('Work inside a lock about which the masters resolve a doubt', () => {
   /** A machine whose wall clock is set forward; the masters are on others. */
   function machine() {
     const servers = new ManualClock();
-    let ahead = 0;
-    const clock: Clock = {
-      read: () => ({ monotonic: servers.read().monotonic, wall: servers.read().wall + ahead }),
-      schedule: (delay, callback) => servers.schedule(delay, callback),
-      afterInput: (callback) => servers.afterInput(callback),
-      afterTurn: (callback) => servers.afterTurn(callback),
-    };
+    const clock = new MachineClock(servers);
     const locks = memoryLockService({ clock, masters: [new MemoryMaster(servers)] });
-    return { servers, locks, step: () => (ahead += 3_600_000) };
+    return { servers, locks, step: () => (clock.ahead += 3_600_000) };
   }
 
   it('begins inside of that lock, once the doubt is resolved', async () => {
@@ -161,22 +137,17 @@ function refusing() {
 describe('A method whose lock another holder has', () => {
   it('fails, which counts as a failure', async () => {
     const { asked, skips, service } = refusing();
-    await expect(acquireOrFallback(service, ['a'], {}, JOB)).rejects.toBeInstanceOf(LockNotAcquiredError);
-    await expect(acquireOrFallback(service, ['a'], { onLocked: 'throw' }, JOB)).rejects.toBeInstanceOf(
-      LockNotAcquiredError,
-    );
+    for (const options of [{}, { onLocked: 'throw' } as const])
+      await expect(acquireOrFallback(service, ['a'], options, JOB)).rejects.toBeInstanceOf(LockNotAcquiredError);
     expect(asked).toEqual(['fail', 'fail']);
     expect(skips).toEqual([]);
   });
 
   it('is skipped or replaced if its options say so, which counts as no failure', async () => {
     const { asked, skips, service } = refusing();
-    await expect(acquireOrFallback(service, ['a'], { onLocked: 'skip' }, JOB)).resolves.toEqual({
-      otherwise: undefined,
-    });
-    await expect(acquireOrFallback(service, ['a'], { onLocked: () => 'busy' }, JOB)).resolves.toEqual({
-      otherwise: 'busy',
-    });
+    const replaced = [acquireOrFallback(service, ['a'], { onLocked: 'skip' }, JOB)];
+    replaced.push(acquireOrFallback(service, ['a'], { onLocked: () => 'busy' }, JOB));
+    expect(await Promise.all(replaced)).toEqual([{ otherwise: undefined }, { otherwise: 'busy' }]);
     expect(asked).toEqual(['skip', 'skip']);
     expect(skips).toEqual([
       [JOB, ['a']],
@@ -291,29 +262,5 @@ describe('The stream of a handler', () => {
     const handler = defer(() => [++runs]);
     underLock(lock, handler).subscribe({ error: (reason: unknown) => (error = reason) });
     expect([error, runs]).toEqual([expect.any(LockLostError), 0]);
-  });
-});
-
-describe('A lock context', () => {
-  it('knows the locks of the running call chain, innermost first', async () => {
-    const context = new LockContext<string>();
-    await context.run('outer', async () => {
-      await Promise.resolve();
-      context.run('inner', () => expect(context.find(() => true)).toBe('inner'));
-      expect(context.find((held) => held !== 'inner')).toBe('outer');
-      expect(context.find((held) => held === 'inner')).toBeUndefined();
-    });
-    expect(context.find(() => true)).toBeUndefined();
-  });
-
-  it('costs the process nothing after it was closed', () => {
-    const disable = jest.spyOn(AsyncLocalStorage.prototype, 'disable');
-    const context = new LockContext<string>();
-    context.run('held', () => {
-      context.close();
-      expect(context.find(() => true)).toBeUndefined();
-    });
-    expect(disable).toHaveBeenCalledTimes(1);
-    disable.mockRestore();
   });
 });
