@@ -3,8 +3,9 @@ import { SpanStatusCode } from '@opentelemetry/api';
 import { openTelemetry } from '../../../lib/opentelemetry/index.js';
 import type { OpenTelemetryOptions } from '../../../lib/opentelemetry/index.js';
 import { type Point, Telemetry } from '../../support/telemetry.js';
-import { Rig, type RigOptions } from '../support/rig.js';
-import { hangs, held, obeysAfter, only, says, unreachable } from '../support/scripted-master.js';
+import type { OnHeld } from '../../../lib/core/observer.js';
+import { type Request, Rig, type RigOptions } from '../support/rig.js';
+import { type Behaviour, hangs, held, obeys, obeysAfter, only, says, unreachable } from '../support/scripted-master.js';
 
 interface Observed {
   readonly rig: Rig;
@@ -13,12 +14,9 @@ interface Observed {
 
 function observe({ masters = 3, ...options }: RigOptions = {}, telemetryOptions: OpenTelemetryOptions = {}): Observed {
   const telemetry = new Telemetry();
-  const observer = openTelemetry({ ...telemetryOptions, ...providersOf(telemetry) });
+  const { tracerProvider, meterProvider } = telemetry;
+  const observer = openTelemetry({ ...telemetryOptions, tracerProvider, meterProvider });
   return { rig: new Rig({ masters, ...options, observer }), telemetry };
-}
-
-function providersOf({ tracerProvider, meterProvider }: Telemetry): OpenTelemetryOptions {
-  return { tracerProvider, meterProvider };
 }
 
 function spansOf({ spans }: Telemetry): object[] {
@@ -34,31 +32,28 @@ const OK = SpanStatusCode.UNSET;
 const ERROR = SpanStatusCode.ERROR;
 
 describe('Spans', () => {
-  it('show how a lock was acquired and how it ended', async () => {
-    const { rig, telemetry } = observe();
-    const lock = await rig.lock('order:42');
-    expect(spansOf(telemetry)).toEqual([
-      { name: 'redlock.acquire', ...ORDER, 'redlock.outcome': 'granted', 'redlock.attempts': 1, status: OK },
-    ]);
-    await lock.release();
-    expect(spansOf(telemetry).slice(1)).toEqual([
-      { name: 'redlock.hold', ...ORDER, 'redlock.outcome': 'released', status: OK },
-    ]);
-  });
-
-  it('count the attempts', async () => {
-    const { rig, telemetry } = observe();
-    rig.scriptAll(says(held));
-    const waiting = await rig.outcomeAfter(100, rig.acquire('order:42', { wait: 1_000 }));
-    rig.scriptAll((request, reply, master) => master.memory.ask(request, reply));
-    await rig.clock.advance(1_000);
-    expect(waiting.state).toBe('fulfilled');
-    const attempts = telemetry.spans[0]?.attributes['redlock.attempts'];
-    // Each attempt has its own token, and some attempts ask only the home master.
-    const requests = rig.masters.flatMap((master) => master.requests('acquire'));
-    expect(attempts).toBe(new Set(requests.map(({ token }) => token)).size);
-    expect(attempts).toBeGreaterThan(1);
-  });
+  it.each([0, 100])(
+    'show in how many attempts a lock was acquired, and how it ended (held for %i ms)',
+    async (held) => {
+      const { rig, telemetry } = observe();
+      if (held > 0) rig.scriptAll(says({ kind: 'held', remaining: undefined }));
+      const waiting = await rig.outcomeAfter(held, rig.acquire('order:42', { wait: 1_000 }));
+      rig.scriptAll(obeys);
+      await rig.clock.advance(1_000);
+      const lock = waiting.value!;
+      // Each attempt has its own token, and some attempts ask only the home master.
+      const requests = rig.masters.flatMap((master) => master.requests('acquire'));
+      const attempts = new Set(requests.map(({ token }) => token)).size;
+      expect(attempts > 1).toBe(held > 0);
+      expect(spansOf(telemetry)).toEqual([
+        { name: 'redlock.acquire', ...ORDER, 'redlock.outcome': 'granted', 'redlock.attempts': attempts, status: OK },
+      ]);
+      await lock.release();
+      expect(spansOf(telemetry).slice(1)).toEqual([
+        { name: 'redlock.hold', ...ORDER, 'redlock.outcome': 'released', status: OK },
+      ]);
+    },
+  );
 
   it('show the cause of a loss, and nothing that names a resource', async () => {
     const { rig, telemetry } = observe();
@@ -76,56 +71,32 @@ describe('Spans', () => {
   });
 });
 
-describe('The outcome of an acquisition', () => {
-  async function outcomeOf({ rig, telemetry }: Observed, acquire: () => Promise<unknown>): Promise<object> {
-    expect(await rig.outcomeAfter(10_000, acquire())).toMatchObject({ state: 'rejected' });
-    const [span] = spansOf(telemetry);
-    const [duration] = await telemetry.points('redlock.acquire.duration');
-    expect(duration).toMatchObject({ value: 1, attributes: { ...ORDER } });
-    expect(duration?.attributes['redlock.outcome']).toBe(telemetry.spans[0]?.attributes['redlock.outcome']);
-    expect(await telemetry.points('redlock.waiters')).toEqual([{ attributes: ORDER, value: 0, sum: undefined }]);
-    expect(await telemetry.points('redlock.locks.held')).toEqual([]);
-    return span!;
-  }
-
-  it('is held when another holder has the lock', async () => {
-    const observed = observe();
-    observed.rig.scriptAll(says(held));
-    const span = await outcomeOf(observed, () => observed.rig.acquire('order:42', { wait: 500 }));
-    expect(span).toMatchObject({ 'redlock.outcome': 'held', 'error.type': 'LOCK_NOT_ACQUIRED', status: ERROR });
-  });
-
-  it('is skipped, and no error, when the caller expects a refusal', async () => {
-    const observed = observe();
-    observed.rig.scriptAll(says(held));
-    const span = await outcomeOf(observed, () => observed.rig.acquire('order:42', { wait: 0 }, 'skip'));
-    expect(span).toMatchObject({ 'redlock.outcome': 'skipped', status: OK });
-  });
-
-  it('is unavailable when too few masters can vote', async () => {
-    const observed = observe();
-    observed.rig.script(2, says(unreachable));
-    const span = await outcomeOf(observed, () => observed.rig.acquire('order:42', { wait: 0 }, 'skip'));
-    expect(span).toMatchObject({ 'redlock.outcome': 'unavailable', 'error.type': 'QUORUM_UNAVAILABLE', status: ERROR });
-  });
-
-  it('is aborted when the signal ends the wait', async () => {
-    const observed = observe();
-    observed.rig.scriptAll(says(held));
-    const controller = new AbortController();
-    observed.rig.clock.schedule(100, () => controller.abort(new Error('enough of order:42')));
-    const span = await outcomeOf(observed, () => observed.rig.acquire('order:42', { signal: controller.signal }));
-    expect(span).toMatchObject({ 'redlock.outcome': 'aborted', status: OK });
-    expect(span).not.toHaveProperty('error.type');
-  });
-
-  it('is stopped when the application shuts down', async () => {
-    const observed = observe();
-    observed.rig.scriptAll(says(held));
-    observed.rig.clock.schedule(100, () => observed.rig.redlock.stop());
-    const span = await outcomeOf(observed, () => observed.rig.acquire('order:42'));
-    expect(span).toMatchObject({ 'redlock.outcome': 'stopped', status: ERROR });
-  });
+it.each<[string, Behaviour, Request & { stops?: true; onHeld?: OnHeld }, object]>([
+  ['held', says(held), { wait: 500 }, { 'error.type': 'LOCK_NOT_ACQUIRED', status: ERROR }],
+  ['skipped', says(held), { wait: 0, onHeld: 'skip' }, { 'error.type': 'LOCK_NOT_ACQUIRED', status: OK }],
+  [
+    'unavailable',
+    says(unreachable),
+    { wait: 0, onHeld: 'skip' },
+    { 'error.type': 'QUORUM_UNAVAILABLE', status: ERROR },
+  ],
+  ['aborted', says(held), { wait: 5_000 }, { status: OK }],
+  ['stopped', says(held), { wait: 5_000, stops: true }, { 'error.type': 'LOCK_SERVICE_STOPPED', status: ERROR }],
+])('The outcome of an acquisition is %s', async (outcome, behaviour, { stops, onHeld, ...options }, rest) => {
+  const { rig, telemetry } = observe();
+  rig.script(2, behaviour);
+  const controller = new AbortController();
+  if (outcome === 'aborted') rig.clock.schedule(100, () => controller.abort(new Error('enough of order:42')));
+  if (stops) rig.clock.schedule(100, () => rig.redlock.stop());
+  const acquire = rig.acquire('order:42', { ...options, signal: controller.signal }, onHeld);
+  expect(await rig.outcomeAfter(10_000, acquire)).toMatchObject({ state: 'rejected' });
+  const attributes = { ...ORDER, 'redlock.outcome': outcome };
+  expect(spansOf(telemetry)).toEqual([
+    { name: 'redlock.acquire', ...attributes, 'redlock.attempts': expect.any(Number), ...rest },
+  ]);
+  expect(await telemetry.points('redlock.acquire.duration')).toMatchObject([{ value: 1, attributes }]);
+  expect(await telemetry.points('redlock.waiters')).toEqual([{ attributes: ORDER, value: 0, sum: undefined }]);
+  expect(await telemetry.points('redlock.locks.held')).toEqual([]);
 });
 
 describe('Metrics', () => {
@@ -200,7 +171,7 @@ describe('Metrics', () => {
     await rig.lock('order:4', { extend: true });
     rig.scriptAll(only('extend', says(held)));
     await rig.clock.advance(10_000);
-    rig.scriptAll((request, reply, master) => master.memory.ask(request, reply));
+    rig.scriptAll(obeys);
     await rig.lock('order:5');
     const drained = rig.redlock.drain(0);
     await rig.clock.advance(1);
@@ -256,9 +227,6 @@ describe('Metrics', () => {
 });
 
 describe('Resources', () => {
-  const everything = async ({ telemetry }: Observed): Promise<string> =>
-    JSON.stringify([await telemetry.metrics(), telemetry.spans.map(({ name, attributes }) => ({ name, attributes }))]);
-
   const resourcesOf = async ({ telemetry }: Observed): Promise<unknown[]> =>
     (await telemetry.points('redlock.acquire.duration')).map(({ attributes }) => attributes['redlock.resource']);
 
@@ -266,24 +234,21 @@ describe('Resources', () => {
     for (let i = 0; i < count; i++) await (await rig.lock(nameOf(i))).release();
   }
 
-  it('are shown by their beginning up to the first colon, of which there are few', async () => {
+  it.each<[string, (index: number) => string | string[], string]>([
+    ['their beginning up to the first colon, of which there are few', (i) => `job:tenant-${i}:x`, 'job:*'],
+    ['nothing without a colon', (i) => `tenant-${i}`, '*'],
+    [
+      'each kind once and in order, if one lock is on several',
+      (i) => [`order:tenant-${i}`, `account:${i}`, `account:${i + 1}`],
+      'account:*,order:*',
+    ],
+  ])('are shown by %s', async (_, nameOf, shown) => {
     const observed = observe({ masters: 1 });
-    await lockMany(observed, (i) => `job:tenant-${i}:x`);
-    expect(await resourcesOf(observed)).toEqual(['job:*']);
-    expect(await everything(observed)).not.toContain('tenant-');
-  });
-
-  it('are not shown at all without a colon', async () => {
-    const observed = observe({ masters: 1 });
-    await lockMany(observed, (i) => `customer-${i}`, 20);
-    expect(await resourcesOf(observed)).toEqual(['*']);
-    expect(await everything(observed)).not.toContain('customer-');
-  });
-
-  it('of one lock are shown once each, in order', async () => {
-    const observed = observe({ masters: 1 });
-    await lockMany(observed, (i) => [`order:${i}`, `account:${i}`, `account:${i + 1}`], 5);
-    expect(await resourcesOf(observed)).toEqual(['account:*,order:*']);
+    await lockMany(observed, nameOf, 20);
+    expect(await resourcesOf(observed)).toEqual([shown]);
+    const { telemetry } = observed;
+    const spans = telemetry.spans.map(({ name, attributes }) => ({ name, attributes }));
+    expect(JSON.stringify([await telemetry.metrics(), spans])).not.toContain('tenant-');
   });
 
   it('are shown as a given function decides, but never as more than a hundred and one kinds', async () => {

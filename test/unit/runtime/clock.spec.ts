@@ -307,7 +307,7 @@ describe('A queue of timers', () => {
           pending.push({ id, due, timer: queue.add(due, () => ran.push(id)) });
           const victim = pending.findIndex((timer) => timer.id === cancel);
           if (victim >= 0) {
-            const [{ timer }] = pending.splice(victim, 1) as [{ timer: Timer }];
+            const { timer } = pending.splice(victim, 1)[0]!;
             timer.cancel();
             timer.cancel();
           }
