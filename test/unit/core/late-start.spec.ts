@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { LockLostError, LockNotAcquiredError, type LockService, QuorumUnavailableError } from 'nestjs-redlock';
+import { LockLostError, type LockService, QuorumUnavailableError } from 'nestjs-redlock';
 import { ManualClock, MemoryMaster, memoryLockService } from 'nestjs-redlock/testing';
 import type { Lock } from '../../../lib/core/lock.js';
 import type { AcquisitionObserver } from '../../../lib/core/observer.js';
@@ -218,40 +218,6 @@ describe('A lock that ended before its work could begin', () => {
     expect(await second).toBeInstanceOf(QuorumUnavailableError);
     expect(keys()).toEqual([0, 0, 0]);
   });
-
-  it('leaves the resource to another process that took it meanwhile, until the budget ends', async () => {
-    const clock = new ManualClock();
-    const masters = Array.from({ length: 3 }, () => new MemoryMaster(clock));
-    const [locks, others] = [memoryLockService({ clock, masters }), memoryLockService({ clock, masters })];
-    let taken: Promise<Lock> | undefined;
-    const first = locks
-      .withLock('a', OPTIONS, () => {
-        clock.stall(2 * TTL);
-        taken = others.acquire('b', { ttl: 30 * TTL });
-      })
-      .catch(unlessLost);
-    let runs = 0;
-    const options = { ...OPTIONS, wait: 10 * TTL };
-    const second = locks.withLock('b', options, () => runs++).catch((error: unknown) => error);
-    await clock.settle();
-    await first;
-    await taken;
-    await clock.advance(20 * TTL);
-    expect(await second).toBeInstanceOf(LockNotAcquiredError);
-    expect(runs).toBe(0);
-  });
-
-  it('gives its permit back', async () => {
-    const { clock, locks } = rig();
-    const options = { ...OPTIONS, permits: 2 };
-    const all = Array.from({ length: 4 }, () =>
-      locks.withLock('a', options, () => clock.stall(2 * TTL)).catch(unlessLost),
-    );
-    await clock.advance(20 * TTL);
-    await Promise.all(all);
-    const [one, two] = await Promise.all([locks.acquire('a', options), locks.acquire('a', options)]);
-    expect(new Set([one.slot, two.slot])).toEqual(new Set([0, 1]));
-  });
 });
 
 it('Work inside a lock of its call chain acquires a lock of its own if that one has ended before it begins', async () => {
@@ -302,27 +268,5 @@ describe('A lock that is granted and not handed out yet', () => {
     }
     // It was passed on, and nothing was asked of the masters.
     expect(Math.max(...left)).toBeLessThanOrEqual(1_000);
-  });
-
-  it('is not handed out among the reactions of waiters that it lets in', async () => {
-    const { clock, locks, left, blocks } = rig();
-    const shared = { ...OPTIONS, mode: 'shared' } as const;
-    const before = await locks.acquire('a', { ...OPTIONS, ttl: 10 * TTL });
-    let acquire = (): Promise<Lock> => locks.acquire('a', shared);
-    for (let depth = 0; depth < 12; depth++) {
-      const inner = acquire;
-      acquire = async () => await inner();
-    }
-    const behindFunctions = acquire().then((lock) => {
-      left.push(lock.remaining());
-      return lock.release();
-    });
-    const beside = locks.withLock('a', shared, blocks(2 * TTL)).catch(unlessLost);
-    await clock.settle();
-    void before.release();
-    await clock.advance(20 * TTL);
-    await Promise.all([behindFunctions, beside]);
-    expect(left).toHaveLength(2);
-    for (const remaining of left) expect(remaining).toBeGreaterThan(TTL / 2);
   });
 });

@@ -154,15 +154,6 @@ describe('A job on several instances', () => {
     expect(record()?.state).toBe('ok');
   });
 
-  it('runs no tick early, and each in time, on an instance whose clock is a day ahead', async () => {
-    const { b, to } = setUp({}, 86_400_000);
-    b.start();
-    await to(1, -PERIOD / 2 - 1);
-    expect(b.runs).toHaveLength(0);
-    await to(3, 1);
-    expect(b.eventsOf('ok')).toEqual(['1 ok', '2 ok', '3 ok']);
-  });
-
   it('gives the previous run to the next one', async () => {
     const { a, to } = setUp();
     a.start();
@@ -184,28 +175,6 @@ it('A job waits if a tick is early by the clocks of the masters, and says which 
   expect(a.runs).toHaveLength(0);
   expect(a.delays.at(-1)).toContain('; the clock of m1 is 60.0 min behind the others');
 });
-
-// Protocol 14.2
-it.each(['skip', 'queue'] as const)(
-  'A wall clock that is set forward while a job runs costs no instance a tick, and runs none early: overlap %s',
-  async (overlap) => {
-    const { a, clock, cluster, to } = setUp({ overlap });
-    const wrong = new MachineClock(clock, 0);
-    const c = new Instance('c', cluster, wrong, { overlap });
-    c.hang();
-    c.start();
-    await to(1, 1);
-    a.start();
-    wrong.ahead = 10 * PERIOD;
-    // Its ticker goes by the same clock.
-    if (overlap === 'queue') c.job.due(START + 11 * PERIOD);
-    await to(1, 1_000);
-    c.end();
-    await to(4, 1);
-    expect(ticksOf(a, c).sort()).toEqual([1, 2, 3, 4]);
-    expect([...a.events, ...c.events].filter((event) => event.endsWith('overlap'))).toEqual([]);
-  },
-);
 
 it('A schedule that changes while instances are replaced runs the ticks of both once, and none twice', async () => {
   const { clock, cluster, a, to } = setUp();
@@ -414,23 +383,6 @@ describe('A job that was missed', () => {
     expect(record()).toMatchObject({ state: 'unknown', runs: [{ outcome: 'unknown', attempt: 0 }] });
     await to(2, 1);
     expect(a.events).toEqual(['1 unknown', '2 started 1', '2 ok']);
-  });
-
-  it('does not run a tick whose record is lost after an instance without one has read what is left', async () => {
-    const { a, b, clock, cluster, to } = setUp();
-    a.start();
-    await to(1, 1);
-    expect(a.events).toEqual(['1 started 1', '1 ok']);
-    cluster.values.clear();
-    cluster.certainty = { isCertain: false, bornAt: START + PERIOD };
-    b.start();
-    await clock.settle();
-    // The first reader has stored what is left, so that the next reading is certain.
-    cluster.certainty = { isCertain: true, bornAt: undefined };
-    a.job.due(START + PERIOD);
-    await clock.settle();
-    expect(b.events).toEqual(['1 unknown']);
-    expect(a.events).toEqual(['1 started 1', '1 ok', '1 unknown']);
   });
 });
 
