@@ -9,7 +9,6 @@ import { refuseOtherHosts, resolveHosts } from '../../../lib/dashboard/hosts.js'
 import { JobWatch, ServiceWatch } from '../../../lib/dashboard/service-watch.js';
 import { resolveDashboardSettings } from '../../../lib/dashboard/options.js';
 import { SystemClock } from '../../../lib/runtime/system-clock.js';
-import { fc } from '../../support/properties.js';
 
 class AdminGuard implements CanActivate {
   canActivate(): boolean {
@@ -162,16 +161,6 @@ describe('The host of a request', () => {
     expect(isServed({ host: '10.0.0.1', 'x-forwarded-host': 'evil.example, admin.example' }, hosts)).toBe(false);
     expect(isServed({ host: '10.0.0.1', forwarded: 'host=admin.example, host=evil.example' }, hosts)).toBe(false);
     expect(isServed({ host: 'evil.example', 'x-forwarded-host': 'admin.example' }, hosts)).toBe(false);
-  });
-
-  it('is that of no registered name, however it is written', () => {
-    const label = fc.stringMatching(/^[a-z][a-z\d-]{0,8}$/);
-    const name = fc.array(label, { minLength: 1, maxLength: 4 }).map((labels) => `${labels.join('.')}.example`);
-    fc.assert(
-      fc.property(name, fc.option(fc.nat(65_535)), (host, port) => {
-        expect(isServed({ host: port === null ? host : `${host}:${port}` })).toBe(false);
-      }),
-    );
   });
 });
 

@@ -52,12 +52,6 @@ describe('An attempt', () => {
     expect([first.size, second.size, new Set([...first, ...second]).size]).toEqual([1, 1, 2]);
   });
 
-  it.each([1, 2, 3, 4, 5])('takes a lock on %i masters that no other process gets', async (masters) => {
-    rig = new Rig({ masters });
-    expect((await rig.lock('a')).isHeld).toBe(true);
-    await expect(rig.peer().acquire('a', noWait)).rejects.toThrow(LockNotAcquiredError);
-  });
-
   // Protocol 4.4
   it('leaves a validity of the ttl minus elapsed time and drift', async () => {
     rig = new Rig({ driftFactor: 0.02 });

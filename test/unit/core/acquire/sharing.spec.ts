@@ -96,20 +96,6 @@ describe('Shared locks', () => {
     expect(await other.lock('a', { ...EXCLUSIVE, wait: 0 })).toMatchObject({ isHeld: true });
   });
 
-  it('do not pass an exclusive request that waits behind one of its process that gives up', async () => {
-    const first = await rig.lock('a', SHARED);
-    const hasty = await rig.outcomeAfter(10, other.acquire('a', { ...EXCLUSIVE, wait: 100 }));
-    const writer = await rig.outcomeAfter(10, other.acquire('a', EXCLUSIVE));
-    const third = rig.peer();
-    const readers = [rig, third].map((by) => rig.follow(by.acquire('a', SHARED)));
-    await rig.clock.advance(80);
-    expect([hasty, writer, ...readers].map(({ state }) => state)).toEqual(['rejected', ...Array(3).fill('pending')]);
-    await rig.settle(first.release());
-    expect([writer, ...readers].map(({ state }) => state)).toEqual(['fulfilled', 'pending', 'pending']);
-    await rig.settle(writer.value?.release());
-    expect(readers.map(({ state }) => state)).toEqual(['fulfilled', 'fulfilled']);
-  });
-
   it('are granted when an exclusive request gives up that has taken the places of another one', async () => {
     await rig.lock('a', { ...SHARED, extend: true });
     const writers = [100, 200].map((wait) => rig.follow(other.acquire('a', { ...EXCLUSIVE, wait })));
@@ -119,17 +105,6 @@ describe('Shared locks', () => {
     await rig.clock.advance(40);
     expect([...writers, reader].map(({ state }) => state)).toEqual(['rejected', 'rejected', 'fulfilled']);
     expect(rig.queued).toEqual([0, 0, 0]);
-  });
-
-  it('find no entry of an exclusive request that was granted by a poll of all masters', async () => {
-    await rig.lock('a', { ...EXCLUSIVE, ttl: 30_000 });
-    const writer = await rig.outcomeOf(other.acquire('a', EXCLUSIVE));
-    // The masters lose the lock and keep the queues, so that nothing notifies the waiter.
-    for (const { memory } of rig.masters) memory.flush();
-    await rig.clock.advance(1_000);
-    expect([writer.state, rig.queued]).toEqual(['fulfilled', [0, 0, 0]]);
-    await writer.value?.release();
-    expect((await rig.peer().lock('a', SHARED)).isHeld).toBe(true);
   });
 
   it('end one by one: a crashed holder blocks an exclusive request for its own ttl', async () => {
@@ -206,36 +181,6 @@ describe('Permits', () => {
     expect(inspection.slots.map((slot) => 'waiting' in slot)).toEqual([false, false]);
     await rig.clock.advance(TWO.wait);
     expect(waiting.state).not.toBe('pending');
-  });
-
-  it('go to the processes in the order in which they came', async () => {
-    const held = [await rig.lock('api', TWO), await rig.lock('api', TWO)];
-    const third = rig.peer();
-    const order: string[] = [];
-    for (const [name, by] of Object.entries({ other, third, rig })) {
-      void by.acquire('api', { ...TWO, extend: true }).then(() => order.push(name));
-      await rig.clock.advance(1);
-    }
-    // A process passes a permit on to its own waiters within 10 ms only.
-    await rig.clock.advance(10);
-    for (const lock of held) await rig.settle(lock.release());
-    expect(order).toEqual(['other', 'third']);
-  });
-
-  it('go to the callers of one process in the order in which they came', async () => {
-    const held = [await rig.lock('api', TWO), await other.lock('api', TWO)];
-    const order: number[] = [];
-    for (let caller = 1; caller <= 4; caller++) {
-      void rig.acquire('api', TWO).then(async (lock) => {
-        order.push(caller);
-        await new Promise<void>((resolve) => void rig.clock.schedule(5, resolve));
-        await lock.release();
-      });
-      await rig.clock.advance(1);
-    }
-    for (const lock of held) await lock.release();
-    await rig.clock.advance(5_000);
-    expect(order).toEqual([1, 2, 3, 4]);
   });
 
   it('are remembered by a busy process only as far as there are any', async () => {

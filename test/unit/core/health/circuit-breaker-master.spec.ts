@@ -10,7 +10,6 @@ import {
   granted,
   hangs,
   obeys,
-  obeysAfter,
   only,
   refused,
   says,
@@ -258,28 +257,6 @@ describe('A release for a master without a connection', () => {
     inner.becomeReady();
     expect([inner.requests('release').length, inner.closed]).toEqual([2, true]);
   });
-});
-
-it('A lock service with a hung minority sends bounded requests to it under load, and leaves nothing on it', async () => {
-  const rig = new Rig({ masters: 5 });
-  const [hung] = rig.masters;
-  hung!.behaviour = hangs;
-  for (let i = 0; i < 3_000; i++) {
-    const lock = await rig.acquire(`key:${i}`);
-    await rig.clock.advance(10);
-    await lock.release();
-  }
-  expect(rig.clock.now).toBe(30_000);
-  expect(hung!.asked.length).toBeLessThan(50);
-  expect(rig.silences).toEqual(['m1']);
-  hung!.behaviour = obeysAfter(5);
-  for (const { request, reply } of hung!.asked.slice()) hung!.memory.ask(request, reply);
-  await rig.clock.advance(100);
-  expect(rig.keys).toEqual([0, 0, 0, 0, 0]);
-  const lock = await rig.lock('a');
-  await rig.clock.advance(5);
-  expect(rig.keys).toEqual([1, 1, 1, 1, 1]);
-  await lock.release();
 });
 
 it.each<[string, number[], string | undefined]>([

@@ -169,14 +169,6 @@ describe('probe()', () => {
       ],
     });
   });
-
-  it('writes a key that no resource can have', async () => {
-    const rig = new Rig();
-    await rig.redlock.probe();
-    await rig.redlock.inspector.inspect('probe');
-    expect(rig.masters[0]!.requests('inspect')[0]!.keys).toEqual(['lock:probe']);
-    expect(rig.masters[0]!.requests('probe')[0]!.keys).toEqual(['lock:\0probe']);
-  });
 });
 
 function watching(...states: MasterState[]) {

@@ -91,13 +91,10 @@ describe('The record of a job', () => {
     });
   });
 
-  it('shows a tick that is unknown without an attempt', () => {
-    expect(markRecord(undefined, { tick: 10, state: 'unknown' }, by('b', 20)).runs).toEqual([
-      { scheduledFor: 10, instance: 'b', attempt: 0, outcome: 'unknown' },
-    ]);
-  });
-
-  it('keeps the attempt at an earlier tick that is unknown with it', () => {
+  it('shows what did not run: an unknown tick, with an earlier attempt that is unknown with it, and no baseline', () => {
+    const unknown = { scheduledFor: 10, instance: 'b', attempt: 0, outcome: 'unknown' };
+    expect(markRecord(undefined, { tick: 10, state: 'unknown' }, by('b', 20)).runs).toEqual([unknown]);
+    expect(markRecord(undefined, { tick: 10, state: 'baseline' }, by('b', 20)).runs).toEqual([]);
     const started = startRecord(undefined, { tick: 10, attempt: 1 }, by('a', 11));
     expect(markRecord(started, { tick: 30, state: 'unknown' }, by('b', 40))).toEqual({
       ...{ tick: 30, attempt: 0, state: 'unknown', holder: 'b', at: 40 },
@@ -108,10 +105,8 @@ describe('The record of a job', () => {
     });
   });
 
-  it('has no history at its baseline', () =>
-    expect(markRecord(undefined, { tick: 10, state: 'baseline' }, by('b', 20)).runs).toEqual([]));
-
-  it('keeps the last 20 runs', () => {
+  it('keeps the last 20 runs, and 200 characters of an error', () => {
+    expect(afterFailures(1, 'x'.repeat(201))?.runs[0]?.error).toBe('x'.repeat(200));
     const { runs = [] } = afterFailures(30, 'no') ?? {};
     expect(runs.map(({ scheduledFor }) => scheduledFor)).toEqual(Array.from({ length: 20 }, (_, i) => 30 - i));
   });
@@ -121,9 +116,6 @@ describe('The record of a job', () => {
     expect(record?.runs.length).toBeGreaterThanOrEqual(2);
     expect(Buffer.byteLength(JSON.stringify(record))).toBeLessThan(9 * 1_024);
   });
-
-  it('keeps 200 characters of an error', () =>
-    expect(afterFailures(1, 'x'.repeat(201))?.runs[0]?.error).toBe('x'.repeat(200)));
 
   it('is recognized after a round trip through JSON, and nothing else is', () => {
     const record = afterFailures(2, 'no');
