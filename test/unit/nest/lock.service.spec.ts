@@ -4,19 +4,15 @@ import {
   type Lock,
   type LockedMethodOptions,
   LockLostError,
-  LockNotAcquiredError,
   LockReentryError,
-  type LockService,
   RedlockConfigError,
   WithLock,
 } from 'nestjs-redlock';
 import { ManualClock, memoryLockService, MemoryMaster, withLocks } from 'nestjs-redlock/testing';
 import { defer, Observable, take } from 'rxjs';
-import type { OnHeld } from '../../../lib/core/observer.js';
 import { LockContext, LockScope } from '../../../lib/nest/lock-scope.js';
 import { resolveComputedKey, resolveFixedKey } from '../../../lib/nest/lock-options.js';
 import { LockedStream } from '../../../lib/nest/locked-stream.js';
-import { acquireOrFallback } from '../../../lib/nest/with-lock.decorator.js';
 import { MachineClock } from '../support/machine-clock.js';
 
 describe('Work inside a lock of its call chain', () => {
@@ -120,42 +116,6 @@ it('A service whose application has shut down no longer follows the promises of 
   disable.mockRestore();
 });
 
-const JOB = '@WithLock on Jobs.run';
-
-/** A service that refuses every lock, what the refusals were to count as, and the skips that were reported to it. */
-function refusing() {
-  const asked: OnHeld[] = [];
-  const skips: unknown[] = [];
-  const noteSkip = (caller: string, error: LockNotAcquiredError): void => void skips.push([caller, error.resources]);
-  const hold = async (resources: readonly string[], _: object, onHeld: OnHeld = 'fail'): Promise<never> => {
-    asked.push(onHeld);
-    throw new LockNotAcquiredError(resources, [], 0, 0);
-  };
-  return { asked, skips, service: { hold, noteSkip } as unknown as LockService };
-}
-
-describe('A method whose lock another holder has', () => {
-  it('fails, which counts as a failure', async () => {
-    const { asked, skips, service } = refusing();
-    for (const options of [{}, { onLocked: 'throw' } as const])
-      await expect(acquireOrFallback(service, ['a'], options, JOB)).rejects.toBeInstanceOf(LockNotAcquiredError);
-    expect(asked).toEqual(['fail', 'fail']);
-    expect(skips).toEqual([]);
-  });
-
-  it('is skipped or replaced if its options say so, which counts as no failure', async () => {
-    const { asked, skips, service } = refusing();
-    const replaced = [acquireOrFallback(service, ['a'], { onLocked: 'skip' }, JOB)];
-    replaced.push(acquireOrFallback(service, ['a'], { onLocked: () => 'busy' }, JOB));
-    expect(await Promise.all(replaced)).toEqual([{ otherwise: undefined }, { otherwise: 'busy' }]);
-    expect(asked).toEqual(['skip', 'skip']);
-    expect(skips).toEqual([
-      [JOB, ['a']],
-      [JOB, ['a']],
-    ]);
-  });
-});
-
 const WHERE = '@WithLock on Orders.ship';
 
 describe('resolveFixedKey', () => {
@@ -187,9 +147,6 @@ describe('resolveFixedKey', () => {
       expect(resolveFixedKey(WHERE, key)).toEqual([key]);
     },
   );
-
-  it('refuses a name that is no name', () =>
-    expect(() => resolveFixedKey(WHERE, '')).toThrow(`${WHERE}: key must be a non-empty string`));
 });
 
 describe('resolveComputedKey', () => {

@@ -272,25 +272,18 @@ function setUp() {
 }
 
 describe('A master that refuses what locks need', () => {
-  it.each(['OOM', 'READONLY', 'MISCONF', 'NOREPLICAS', 'NOAUTH', 'BUSY'])(
-    'is refused in the status, which is reported once: %s',
-    (code) => {
-      const { inner, master, events, ask, status } = setUp();
-      for (const op of ['acquire', 'extend', 'probe'] as const) ask(op, refusal(code));
-      expect([inner.asked.length, master.isUsable]).toEqual([3, true]);
-      expect(events).toEqual([`m1 refused: ${code} it says so`]);
-      expect(status()).toMatchObject({ canVote: false, masters: [{ state: 'refused', reason: `${code} it says so` }] });
-    },
-  );
-
-  it.each([
-    "this user has no permissions to run the 'set' command",
-    "this user has no permissions to run the 'set' command or its subcommand",
-    "The user executing the script can't run this command or subcommand",
-  ])('is refused if a permission for a command is missing: %s', (reason) => {
-    const { events, ask } = setUp();
-    ask('acquire', refusal('NOPERM', reason));
-    expect(events).toEqual([`m1 refused: NOPERM ${reason}`]);
+  it.each<[code: string, reason?: string]>([
+    ...['OOM', 'READONLY', 'MISCONF', 'NOREPLICAS', 'NOAUTH', 'BUSY'].map((code): [string] => [code]),
+    ['NOPERM', "this user has no permissions to run the 'set' command"],
+    ['NOPERM', "this user has no permissions to run the 'set' command or its subcommand"],
+    ['NOPERM', "The user executing the script can't run this command or subcommand"],
+  ])('is refused in the status, which is reported once, and still asked: %s', (code, said = 'it says so') => {
+    const { inner, master, events, ask, status } = setUp();
+    for (const op of ['acquire', 'extend', 'probe'] as const) ask(op, refusal(code, said));
+    expect([inner.asked.length, master.isUsable]).toEqual([3, true]);
+    const reason = `${code} ${said}`;
+    expect(events).toEqual([`m1 refused: ${reason}`]);
+    expect(status()).toMatchObject({ canVote: false, masters: [{ state: 'refused', reason }] });
   });
 
   it('has the reason of its last refusal, and votes again, reported once, when it writes for a lock', () => {
