@@ -131,20 +131,18 @@ describe('A waiter for several resources', () => {
     expect([lock.reason, rig.keys]).toEqual([expect.any(LockServiceStoppedError), [0, 0, 0]]);
   });
 
-  it.each(['its signal aborts', 'it is stopped', 'its time is over'])('gives everything back when %s', async (how) => {
-    const aborter = new AbortController();
-    const wait = how === 'its time is over' ? 12_000 : 60_000;
-    const { rig, pair, left, lock, rightLock } = await collecting({ wait, signal: aborter.signal });
-    const reason = new Error('no more');
-    if (how === 'its signal aborts') aborter.abort(reason);
-    if (how === 'it is stopped') pair.redlock.stop();
-    await rig.clock.advance(how === 'its time is over' ? 1_000 : 0);
-    expect(lock.state).toBe('rejected');
-    if (how === 'its signal aborts') expect(lock.reason).toBe(reason);
-    if (how === 'it is stopped') expect(lock.reason).toBeInstanceOf(LockServiceStoppedError);
-    if (how === 'its time is over') {
-      expect(lock).toMatchObject({ reason: { resources: ['b', 'a'], waited: 12_000 }, at: 12_000 });
-    }
+  const enough = new Error('enough');
+
+  it.each<[string, number, (pair: Rig, stop: AbortController) => void, object]>([
+    ['its signal aborts', 60_000, (_, stop) => stop.abort(enough), { reason: enough }],
+    ['it is stopped', 60_000, ({ redlock }) => redlock.stop(), { reason: expect.any(LockServiceStoppedError) }],
+    ['its time is over', 12_000, () => undefined, { reason: { resources: ['b', 'a'], waited: 12_000 }, at: 12_000 }],
+  ])('gives everything back when %s', async (_, wait, end, outcome) => {
+    const stop = new AbortController();
+    const { rig, pair, left, lock, rightLock } = await collecting({ wait, signal: stop.signal });
+    end(pair, stop);
+    await rig.clock.advance(wait === 12_000 ? 1_000 : 0);
+    expect(lock).toMatchObject({ state: 'rejected', ...outcome });
     expect((await left.lock('a', { wait: 0 })).isHeld).toBe(true);
     await rightLock.release();
     await rig.clock.advance(0);

@@ -26,12 +26,11 @@ function setUp(behaviour: Behaviour = obeys) {
   const inner = new ScriptedMaster(clock, 'm1');
   inner.behaviour = behaviour;
   const events: string[] = [];
-  const crowds: (readonly string[])[] = [];
   const observer = {
     masterSilent: (name: string) => events.push(`${name} silent`),
     masterAnswersAgain: (name: string) => events.push(`${name} again`),
   };
-  const master = new CircuitBreakerMaster(inner, clock, TIMEOUT, observer, (keys) => crowds.push(keys));
+  const master = new CircuitBreakerMaster(inner, clock, TIMEOUT, observer, () => undefined);
   let tokens = 0;
   const acquire = (): AcquireRequest => ({
     ...{ op: 'acquire', keys: ['a'], token: `${++tokens}`, ttl: 1_000, withdrawn: false },
