@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { HomeMasters } from '../../../../lib/core/acquire/home-masters.js';
+import { LinkedList, ListMember } from '../../../../lib/core/acquire/linked-list.js';
 import { WaitQueue } from '../../../../lib/core/acquire/process-queue.js';
 import { Waiter } from '../../../../lib/core/acquire/waiter.js';
 import { LockNotAcquiredError } from '../../../../lib/core/errors.js';
@@ -10,6 +11,7 @@ import { ManualClock } from '../../../../lib/memory/manual-clock.js';
 import { MemoryMaster } from '../../../../lib/memory/memory-master.js';
 import { SystemClock } from '../../../../lib/runtime/system-clock.js';
 import { resolveCall, resolveSettings } from '../../../../lib/core/settings/settings.js';
+import { fc } from '../../../support/properties.js';
 import { Rig } from '../../support/rig.js';
 import { TestClock } from '../../support/test-clock.js';
 
@@ -136,6 +138,37 @@ describe('Waiters of one process', () => {
     for (const { state } of all) expect(state).toBe('fulfilled');
     expect(turns).toEqual(pairs.map((pair) => pair.join()));
   });
+});
+
+class Member extends ListMember<Member> {}
+
+it('A list of waiters does what an array does, whichever of them leaves, also twice', () => {
+  fc.assert(
+    fc.property(fc.array(fc.option(fc.nat(5))), (actions) => {
+      const list = new LinkedList<Member>();
+      const all: Member[] = [];
+      let expected: Member[] = [];
+      for (const leaving of actions) {
+        const member = leaving === null ? new Member() : all[leaving];
+        expected = expected.filter((other) => other !== member);
+        if (leaving === null) {
+          all.push(member!);
+          expected.push(member!);
+          list.add(member!);
+        } else if (member) {
+          list.remove(member);
+          list.remove(member);
+          // Otherwise, a reference to it would keep its neighbours from being freed.
+          expect([member.before, member.after]).toEqual([undefined, undefined]);
+        }
+      }
+      // The same members, not only equal ones.
+      expect(list.members.map((member) => all.indexOf(member))).toEqual(expected.map((member) => all.indexOf(member)));
+      expect([list.isEmpty, list.first === expected[0], list.last === expected.at(-1)]).toEqual([
+        ...[expected.length === 0, true, true],
+      ]);
+    }),
+  );
 });
 
 const NAMES = [1, 2, 3, 4, 5].map((i) => `10.0.0.${i}:6379`);
