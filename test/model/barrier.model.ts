@@ -4,7 +4,7 @@ import { bitCount } from './states.js';
 /** A rule of section 11 that is left out. */
 export type BarrierWeakening =
   | 'barrier on the home master only'
-  | 'a free key is granted'
+  | 'a free key is granted in spite of `want`'
   /** Not a weakening but a stronger property: the quorum on which `want` stands may change during a request. */
   | 'any quorum at any time';
 
@@ -94,7 +94,7 @@ export class BarrierModel implements Model {
       next[at + STOOD] = next[at + LATER] === 1 ? this.wanted(state) : 0;
     }
     next[at + ASKED]! |= 1 << m;
-    const free = state[master + MEMBERS] === 0 && this.weak.has('a free key is granted');
+    const free = state[master + MEMBERS] === 0 && this.weak.has('a free key is granted in spite of `want`');
     const deferred = state[master + WANT] === 1 && next[at + LATER] === 1 && !free;
     if (state[master + STRING] === 0 && !deferred) next[master + MEMBERS]! |= 1 << r;
     let granted = 0;

@@ -37,8 +37,11 @@ export interface Verdict {
   readonly violation?: { readonly property: string; readonly trace: readonly Step[] };
 }
 
-/** Visits every reachable state breadth first, so that the first violation has the fewest steps. */
-export function explore(model: Model, { limit }: { limit: number }): Verdict {
+/**
+ * Visits every reachable state breadth first, so that the first violation has the fewest steps. If it reaches `limit`
+ * states, it ends and proves nothing.
+ */
+export function explore(model: Model, limit = 4_000_000): Verdict {
   const states = new StateTable(model.width);
   const current = new Uint8Array(model.width);
   let from = -1;

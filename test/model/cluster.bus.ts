@@ -76,7 +76,7 @@ export class ClusterBus {
 
   private newRun(next: Uint8Array, server: number): void {
     const { at, options } = this.parts;
-    if (!options.without?.includes('identity without run id')) at.rename(next, server);
+    if (!options.without?.includes('no run id, and a replid that was compared before')) at.rename(next, server);
     // A write that is bound to the run of before is refused.
     for (const c of [0, 1]) if (next[at.pending(c)] === server + 1) at.clearPending(next, c);
   }

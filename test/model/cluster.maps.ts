@@ -36,7 +36,7 @@ export class Maps {
 
   /** Protocol 12.7: the process itself knows before the others that it serves under another claim. */
   private get asksOwner(): boolean {
-    return this.options.claimInViews === true && !this.weak.has('a view does not ask the owner');
+    return this.options.claimInViews === true && !this.weak.has('views compare the claim, but not that of the owner');
   }
 
   private get comparesClaims(): boolean {
@@ -77,13 +77,16 @@ export class Maps {
     const knows = (node: number): boolean => {
       const known = this.ownership.claim(state, node);
       if (known >= claim) return true;
-      const ownerIsEnough = this.weak.has('a seal is written when the other primaries name the owner');
+      const ownerIsEnough = this.weak.has('a seal is written when the others name the owner, under any config epoch');
       return ownerIsEnough && this.isSameOwner(state, known, claim);
     };
-    if (this.options.view === 'none' || this.weak.has('a seal is written on the word of one node')) {
+    if (
+      this.options.view === 'none' ||
+      this.weak.has('a seal is written on the word of one node (the map in place of the epoch)')
+    ) {
       return nodes.some(knows);
     }
-    if (this.weak.has('a seal is written on the word of a majority that includes the owner')) {
+    if (this.weak.has('a seal is written on the word of a majority with the owner in it')) {
       return nodes.filter(knows).length * 2 > nodes.length;
     }
     const others = nodes.filter((node) => node !== this.ownership.claimant(state, claim));

@@ -210,7 +210,7 @@ export class ClusterModel implements Model {
   }
 
   private get needsView(): boolean {
-    return this.options.view !== 'none' && !this.weak.has('votes count without a view');
+    return this.options.view !== 'none' && !this.weak.has('no view');
   }
 
   describe(code: number, before: Uint8Array): string {

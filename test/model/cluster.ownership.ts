@@ -84,7 +84,7 @@ export class Ownership {
   }
 
   changeReplid(next: Uint8Array, server: number): void {
-    if (!this.options.without?.includes('identity without replid')) this.at.rename(next, server);
+    if (!this.options.without?.includes('no replid')) this.at.rename(next, server);
   }
 
   addClaim(next: Uint8Array, server: number, raised: number): void {

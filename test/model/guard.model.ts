@@ -30,7 +30,7 @@ export type Fault =
 
 /** A rule of section 8 that is left out. */
 export type GuardWeakening =
-  | 'identity without replid'
+  | 'no replid in the identity'
   | 'replid compared at the handshake only'
   | 'uptime shortens the wait'
   | 'marker not checked in the voting script'
@@ -39,16 +39,16 @@ export type GuardWeakening =
   | 'heals are not written on a quarantined master'
   | 'young marker replaced by a second wait'
   | 'early vote by a holder'
-  | 'early vote seen on a quorum'
-  | 'early vote confirmed on a quorum'
+  | 'early vote seen on a quorum only'
+  | 'early vote confirmed on a quorum only'
   | 'no veto'
   | 'no second reading'
-  | 'refused command counts as a contact'
-  | 'passed marker counts as young'
+  | 'a refused command counts as a contact'
+  | 'marker whose `from` has passed counts as young'
   | 'attempt includes masters that vote later'
-  | 'durability is inferred'
-  | 'declared without nonce comparison'
-  | 'promoted replica trusted'
+  | 'durability that is inferred, from `appendfsync` or a marker'
+  | 'declared, and another nonce is known of the address'
+  | 'a promoted replica of a declared master is trusted'
   /** Not a weakening but a question: a vote checks `from` only until the client has seen it pass for this nonce. */
   | 'from checked until it passed once';
 
@@ -379,7 +379,7 @@ export class GuardModel implements Model {
       const news = state[at + NONCES + m] !== state[master + NONCE];
       if (news) this.accept(next, c, m);
       this.remember(next, c, m);
-      const counts = young || this.weak.has('passed marker counts as young');
+      const counts = young || this.weak.has('marker whose `from` has passed counts as young');
       // Protocol 8.5
       if (witness && counts && this.vetoes) next[master + VETOED] = 1;
       if (news) this.urgent = true;
@@ -394,10 +394,14 @@ export class GuardModel implements Model {
     const master = m * MASTER;
     const left = state[master + LEFT]!;
     const last = state[this.last(c, m)]!;
-    if (left === 0 || (!this.options.declared && !this.weak.has('durability is inferred'))) return;
-    if (last !== 0 && last !== left && !this.weak.has('declared without nonce comparison')) return;
+    if (
+      left === 0 ||
+      (!this.options.declared && !this.weak.has('durability that is inferred, from `appendfsync` or a marker'))
+    )
+      return;
+    if (last !== 0 && last !== left && !this.weak.has('declared, and another nonce is known of the address')) return;
     const promoted = (state[master + HISTORY]! & PROMOTED) !== 0;
-    if (promoted && !this.weak.has('promoted replica trusted')) return;
+    if (promoted && !this.weak.has('a promoted replica of a declared master is trusted')) return;
     const next = this.copy(state);
     next[master + KNOWN] = 1;
     next[master + NONCE] = left;
@@ -432,7 +436,7 @@ export class GuardModel implements Model {
    */
   private refusedContact(state: Uint8Array, c: number, m: number, emit: Emit): void {
     const at = this.client(c);
-    if (!this.weak.has('refused command counts as a contact') || state[at + WITNESS] === 0) return;
+    if (!this.weak.has('a refused command counts as a contact') || state[at + WITNESS] === 0) return;
     if (state[at + NONCES + m] === state[m * MASTER + NONCE]) return;
     const next = this.copy(state);
     next[at + CONTACT] = this.options.early!.contactEvery;
@@ -450,11 +454,11 @@ export class GuardModel implements Model {
     if (!early || phase > FIRST_READING || !this.mayVoteEarly(next, c)) return false;
     const bit = 1 << m;
     const before = next[at + EARLY_MASK]!;
-    const young = next[m * MASTER + FROM]! > 0 || this.weak.has('passed marker counts as young');
+    const young = next[m * MASTER + FROM]! > 0 || this.weak.has('marker whose `from` has passed counts as young');
     const mask = young ? before | bit : before & ~bit;
     next[at + EARLY_MASK] = mask;
     next[at + EARLY] = mask === 0 ? 0 : FIRST_READING;
-    const needed = this.weak.has('early vote seen on a quorum') ? this.quorum : this.options.masters;
+    const needed = this.weak.has('early vote seen on a quorum only') ? this.quorum : this.options.masters;
     if (bitCount(mask) >= needed) {
       next[at + EARLY] = WAITING;
       next[at + EARLY_LEFT] = early.wait;
@@ -477,7 +481,8 @@ export class GuardModel implements Model {
     if (this.unchanged(state, c, m)) {
       next[at + EARLY] = SECOND_READING;
       next[at + EARLY_MASK] = mask | bit;
-      const fewer = this.weak.has('early vote seen on a quorum') || this.weak.has('early vote confirmed on a quorum');
+      const fewer =
+        this.weak.has('early vote seen on a quorum only') || this.weak.has('early vote confirmed on a quorum only');
       if (bitCount(mask | bit) >= (fewer ? this.quorum : this.options.masters)) {
         next[at + EARLY] = WRITING;
         next[at + EARLY_MASK] = this.all;
@@ -510,7 +515,7 @@ export class GuardModel implements Model {
 
   private unchanged(state: Uint8Array, c: number, m: number): boolean {
     const master = m * MASTER;
-    const young = state[master + FROM]! > 0 || this.weak.has('passed marker counts as young');
+    const young = state[master + FROM]! > 0 || this.weak.has('marker whose `from` has passed counts as young');
     const same = state[master + NONCE] === state[this.client(c) + NONCES + m] && state[master + KNOWN] === 1;
     return same && young && state[master + VETOED] === 0;
   }
@@ -610,7 +615,7 @@ export class GuardModel implements Model {
     next[master + EXPIRY] = 0;
     next[master + LEFT] = 0;
     if (fault === 'failback') {
-      if (this.weak.has('identity without replid')) return;
+      if (this.weak.has('no replid in the identity')) return;
       next[master + KNOWN] = 0;
       if (this.weak.has('replid compared at the handshake only')) return;
       this.endSessions(next, m);

@@ -7,7 +7,11 @@ export interface InstallationOptions {
   readonly knows: number;
   /** How often each master may lose its data. With 0, the masters are new. */
   readonly losses: number;
-  readonly without?: readonly ('no objection' | 'no wait' | 'own losses count as new')[];
+  readonly without?: readonly (
+    | 'no objection'
+    | 'the masters are the first ones at once'
+    | 'P writes the marker of lost data like one of new data, and objects to no marker of its own'
+  )[];
 }
 
 const MASTERS = 3;
@@ -111,7 +115,10 @@ export class InstallationModel implements Model {
     if (state[at + MARKER] !== 0) return;
     this.urgent = true;
     const next = this.copy(state);
-    const knew = c === P && (state[KNOWS]! & (1 << m)) !== 0 && !this.weak.has('own losses count as new');
+    const knew =
+      c === P &&
+      (state[KNOWS]! & (1 << m)) !== 0 &&
+      !this.weak.has('P writes the marker of lost data like one of new data, and objects to no marker of its own');
     next[at + MARKER] = knew ? LATER : EMPTY;
     next[at + FROM] = YOUNG;
     if (c === P) {
@@ -153,7 +160,7 @@ export class InstallationModel implements Model {
       this.urgent = true;
       const next = this.copy(state);
       next[at + SIGHTED] = 1;
-      next[at + LEFT] = this.weak.has('no wait') ? 0 : WAIT;
+      next[at + LEFT] = this.weak.has('the masters are the first ones at once') ? 0 : WAIT;
       emit(next, action(4, c));
     } else if (state[at + SIGHTED] === 1 && state[at + LEFT] === 0) {
       this.urgent = true;

@@ -37,12 +37,12 @@ class TwoCounters implements Model {
 
 describe('Checker', () => {
   it('visits each state once and takes every step', () => {
-    const verdict = explore(new TwoCounters(7), { limit: 100 });
+    const verdict = explore(new TwoCounters(7));
     expect(verdict).toEqual({ states: 16, transitions: 24, depth: 6, bounded: false });
   });
 
   it('shows a shortest way to a broken property, step by step', () => {
-    const { violation } = explore(new TwoCounters(2), { limit: 100 });
+    const { violation } = explore(new TwoCounters(2));
     expect(violation).toEqual({
       property: 'the sum is 2',
       trace: [
@@ -54,7 +54,7 @@ describe('Checker', () => {
   });
 
   it('reports that the bound on states ended the search', () => {
-    expect(explore(new TwoCounters(7), { limit: 10 })).toMatchObject({ states: 10, bounded: true });
+    expect(explore(new TwoCounters(7), 10)).toMatchObject({ states: 10, bounded: true });
   });
 });
 
@@ -64,15 +64,12 @@ const quick = sections.map(({ title, holds, breaks }) => ({
 }));
 
 describe('Models', () => {
-  it.each(quick.flatMap(({ holds }) => holds))('keep their promises: $title: $name', ({ model, limit }) => {
-    const { violation, bounded } = explore(model(), { limit });
+  it.each(quick.flatMap(({ holds }) => holds))('keep their promises: $title: $name', ({ model }) => {
+    const { violation, bounded } = explore(model());
     expect({ violation, bounded }).toEqual({ violation: undefined, bounded: false });
   });
 
-  it.each(quick.flatMap(({ breaks }) => breaks))(
-    'break a promise without the rule: $title: $name',
-    ({ model, limit }) => {
-      expect(explore(model(), { limit }).violation).toBeDefined();
-    },
-  );
+  it.each(quick.flatMap(({ breaks }) => breaks))('break a promise without the rule: $title: $name', ({ model }) => {
+    expect(explore(model()).violation).toBeDefined();
+  });
 });

@@ -3,7 +3,7 @@ import { LeasesModel, type Request } from './leases.model.js';
 /** A rule of section 11 that is left out. */
 export type PermitsWeakening =
   /** No slots: each master lets as many clients in as there are permits. */
-  'counter on each master';
+  'a counter of two on each master';
 
 export interface PermitsOptions {
   readonly masters: 3 | 5;
@@ -26,7 +26,7 @@ export class PermitsModel extends LeasesModel {
   constructor(private readonly settings: PermitsOptions) {
     const clients = settings.clients.map((ttl, c) => ({ name: 'ABCD'[c]!, kind: 'permit', ttl }));
     super({ ...settings, clients });
-    this.counter = settings.without?.includes('counter on each master') ?? false;
+    this.counter = settings.without?.includes('a counter of two on each master') ?? false;
     this.choices = this.counter ? 1 : settings.permits;
   }
 

@@ -22,7 +22,7 @@ import {
 
 /** A rule of section 10 that is left out, or that could be read in another way. */
 export type ResourceStateWeakening =
-  | 'no promise'
+  | 'no promise on read'
   | 'a refused open counts'
   | 'numbers are not unique, equal ones are promised'
   | 'numbers are not unique, equal ones are refused'
@@ -37,7 +37,7 @@ export type ResourceStateWeakening =
   | 'no noted nonce'
   | 'no quarantine'
   | 'nonce noted during the quarantine'
-  | 'seq is not raised'
+  | 'seq not raised for the next value'
   | 'two sets in flight'
   | 'a promise expires'
   | 'a newer value expires before an older one'
@@ -261,7 +261,7 @@ export class ResourceStateModel implements Model {
     const refused = this.has('numbers are not unique, equal ones are promised') ? ahead < 0 : ahead <= 0;
     if (refused && !this.has('a refused open counts')) return;
     const next = this.copy(state);
-    if (!this.has('no promise') && !refused) next[there + PROMISE] = state[at + OWN]!;
+    if (!this.has('no promise on read') && !refused) next[there + PROMISE] = state[at + OWN]!;
     next[this.at.knows(c, m)]! |= REPLIED;
     const newer = compare(state, there + BALLOT, at + READ);
     const differs = this.has('write-back skipped when all agree on the value')
@@ -332,7 +332,7 @@ export class ResourceStateModel implements Model {
     const at = this.at.holder(c);
     const there = this.at.master(m);
     if (!this.runs(state, c, m)) return;
-    if (state[at + OWN]! < state[there + PROMISE]! && !this.has('no promise')) return;
+    if (state[at + OWN]! < state[there + PROMISE]! && !this.has('no promise on read')) return;
     const old = seq === 0 && this.has('write-back under the old version');
     const ballot = old ? state[at + READ]! : state[at + OWN]!;
     const number = old ? state[at + READ_SEQ]! : this.numbered(seq);
@@ -354,7 +354,7 @@ export class ResourceStateModel implements Model {
   }
 
   private numbered(seq: number): number {
-    return this.has('seq is not raised') ? Math.min(seq, 1) : seq;
+    return this.has('seq not raised for the next value') ? Math.min(seq, 1) : seq;
   }
 
   private acknowledge(written: Uint8Array, write: Write, bit: number, emit: Emit): void {
@@ -512,7 +512,9 @@ export class ResourceStateModel implements Model {
   /** Whether what a master refuses now it may accept later. */
   private get forgetful(): boolean {
     return (
-      this.has('no promise') || this.has('a promise expires') || this.has('a newer value expires before an older one')
+      this.has('no promise on read') ||
+      this.has('a promise expires') ||
+      this.has('a newer value expires before an older one')
     );
   }
 

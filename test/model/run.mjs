@@ -97,7 +97,7 @@ function trace(explore, sections) {
   const all = sections.flatMap(({ holds, breaks }) => [...holds, ...breaks]);
   const chosen = all.filter(({ name }) => name.toLowerCase().includes(values.trace.toLowerCase()));
   for (const configuration of chosen) {
-    const verdict = explore(configuration.model(), { limit: configuration.limit });
+    const verdict = explore(configuration.model());
     console.log(`\n${configuration.name}: ${thousands(verdict.states)} states`);
     if (!verdict.violation) {
       console.log(verdict.bounded ? 'The bound on states was hit.' : 'No reachable state breaks a promise.');

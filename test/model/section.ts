@@ -1,11 +1,10 @@
 import { type Model } from './checker.js';
 
-/** One search. If it reaches `limit` states, it ends and proves nothing. */
+/** One search. */
 export interface Configuration {
   readonly name: string;
-  readonly limit: number;
   /** Whether `npm run test:all` explores it, too. */
-  readonly quick?: boolean;
+  readonly quick: boolean;
   readonly model: () => Model;
 }
 
@@ -21,6 +20,29 @@ export interface Section {
   readonly breaks: readonly Weakened[];
 }
 
-export type Story = { readonly story: string; readonly slow?: boolean };
-
-export const LIMIT = 4_000_000;
+/** Configurations of one model by name, each as what it changes in a base. */
+export function configurationsOf<Options extends object>(
+  create: (options: Options) => Model,
+  whereItHolds: Partial<Options> = {},
+) {
+  type Base = Options & { readonly quick?: boolean };
+  type Weakening = { readonly story?: string; readonly without?: readonly string[] };
+  return {
+    holds: (base: Base, named: Readonly<Record<string, Partial<Base>>>): Configuration[] =>
+      Object.entries(named).map(([name, changes]) => {
+        const { quick = false, ...options } = { ...base, ...changes, ...whereItHolds };
+        return { name, quick, model: () => create(options as unknown as Options) };
+      }),
+    /** The name is the rule that is left out, unless another option is what breaks the promise. */
+    breaks: (
+      base: Base,
+      named: Readonly<Record<string, string | (Partial<Base> & { readonly story: string })>>,
+    ): Weakened[] =>
+      Object.entries(named).map(([name, changes]) => {
+        const all = { ...base, ...(typeof changes === 'string' ? { story: changes } : changes) };
+        const { quick = true, story = '', without = [], ...options }: Base & Weakening = all;
+        const weakened = { ...options, without: [...without, name] };
+        return { name, story, quick, model: () => create(weakened as unknown as Options) };
+      }),
+  };
+}

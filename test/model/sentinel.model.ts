@@ -3,8 +3,8 @@ import { bitCount, decrement } from './states.js';
 
 /** A rule of Sentinel groups that is left out. */
 export type SentinelWeakening =
-  | 'votes count without a view'
-  | 'one sentinel is enough for a vote'
+  | 'no view'
+  | 'one sentinel confirms a vote'
   | 'one sentinel is enough for a marker'
   | 'a majority of the listed sentinels is enough'
   /** The address is compared, and not the epoch in which it was named. */
@@ -136,7 +136,7 @@ export class SentinelModel implements Model {
     const round = state[at + ROUND]!;
     if (round === 0 || state[server + KNOWN] === 0 || state[server + FROM]! > 0) return;
     const isConfirmed = this.viewAgeOf(state, c) - (ttl - round) <= viewAge;
-    if (!isConfirmed && !this.weak.has('votes count without a view')) return;
+    if (!isConfirmed && !this.weak.has('no view')) return;
     const owner = state[server + OWNER]!;
     if (owner !== 0 && (owner !== c + 1 || state[at + BELIEF] === 0)) return;
     const next = this.copy(state);
@@ -208,7 +208,7 @@ export class SentinelModel implements Model {
     const { sentinels, listed } = this.options;
     const { weak } = this;
     const isKnown = state[this.server(state[this.client(c) + ASKED]!) + KNOWN] === 1;
-    if (weak.has(isKnown ? 'one sentinel is enough for a vote' : 'one sentinel is enough for a marker')) return 1;
+    if (weak.has(isKnown ? 'one sentinel confirms a vote' : 'one sentinel is enough for a marker')) return 1;
     return Math.floor((weak.has('a majority of the listed sentinels is enough') ? listed : sentinels) / 2) + 1;
   }
 

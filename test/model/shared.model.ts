@@ -3,7 +3,11 @@ import { LeasesModel, type Request } from './leases.model.js';
 
 /** A rule of section 11 that is left out. */
 export type SharedWeakening =
-  'heal over a string' | 'heal over a set' | 'release by DEL' | 'relative expiry' | 'only-growing expiry';
+  | 'heal over a string'
+  | 'heal over a set'
+  | 'release by DEL'
+  | 'expiry relative to the last request'
+  | 'expiry that only grows';
 
 export interface SharedOptions {
   readonly masters: 3 | 5;
@@ -117,17 +121,17 @@ export class SharedModel extends LeasesModel {
     if (this.exclusive[c]) return;
     const last = this.lastEnd(next, m);
     // Protocol 11.1
-    if (this.weak.has('only-growing expiry') && last > 0) return;
+    if (this.weak.has('expiry that only grows') && last > 0) return;
     const at = this.at.expiry(m);
-    next[at] = this.weak.has('relative expiry') ? Math.min(next[at]!, last) : last;
+    next[at] = this.weak.has('expiry relative to the last request') ? Math.min(next[at]!, last) : last;
   }
 
   private add(next: Uint8Array, { c, m }: Request): void {
     next[this.at.end(c, m)] = this.ttl(c);
     const last = this.lastEnd(next, m);
     const at = this.at.expiry(m);
-    if (this.weak.has('relative expiry')) next[at] = this.ttl(c);
-    else if (this.weak.has('only-growing expiry')) next[at] = Math.max(next[at]!, last);
+    if (this.weak.has('expiry relative to the last request')) next[at] = this.ttl(c);
+    else if (this.weak.has('expiry that only grows')) next[at] = Math.max(next[at]!, last);
     else next[at] = last;
   }
 

@@ -8,9 +8,9 @@ const [{ explore }, { sections }] = await Promise.all([load('checker.js'), load(
 const all = sections.flatMap(({ holds, breaks }) => [...holds, ...breaks]);
 
 parentPort.on('message', (index) => {
-  const { model, limit } = all[index];
+  const { model } = all[index];
   const began = performance.now();
-  const { states, depth, bounded, violation } = explore(model(), { limit });
+  const { states, depth, bounded, violation } = explore(model());
   const seconds = ((performance.now() - began) / 1_000).toFixed(1);
   parentPort.postMessage({ states, depth, bounded, isViolated: violation !== undefined, seconds });
 });

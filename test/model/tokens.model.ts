@@ -9,9 +9,9 @@ export type TokensWeakening =
   | 'drawn once, confirmed anywhere'
   | 'healed master stays in D'
   | 'healed master stays in D, its counter raised'
-  | 'request of an older connection sets the key after the draw'
+  | 'a late request of an older connection sets the key after the draw'
   | 'drawn anew in each round'
-  | 'quarantined answers count'
+  | 'answers of quarantined masters count'
   | 'floor read before the quarantine ends'
   | 'floor clamped to late servers'
   | 'no floor'
@@ -172,7 +172,7 @@ export class TokensModel implements Model {
   private acquire(state: Uint8Array, c: number, m: number, emit: Emit): void {
     const at = this.client(c);
     if (state[at + PHASE] !== ACQUIRING || state[this.owner(c, m)] !== 0) return;
-    if (state[this.master(m) + QUARANTINE]! > 0 && !this.weak.has('quarantined answers count')) return;
+    if (state[this.master(m) + QUARANTINE]! > 0 && !this.weak.has('answers of quarantined masters count')) return;
     const next = this.copy(state);
     next[this.owner(c, m)] = c + 1;
     next[at + GRANTED]! |= 1 << m;
@@ -206,7 +206,7 @@ export class TokensModel implements Model {
     const raised = this.weak.has('healed master stays in D, its counter raised');
     if (raised) next[this.master(m) + COUNTER] = Math.max(next[this.master(m) + COUNTER]!, next[at + LARGEST]!);
     if (!raised && !this.weak.has('healed master stays in D')) {
-      if (this.weak.has('request of an older connection sets the key after the draw')) {
+      if (this.weak.has('a late request of an older connection sets the key after the draw')) {
         emit(next, action('late', c, m));
       }
       next[at + DRAWN]! &= ~(1 << m);
@@ -232,7 +232,7 @@ export class TokensModel implements Model {
     for (let m = 0; m < this.options.masters; m += 1) {
       const quarantined = state[this.master(m) + QUARANTINE]! > 0;
       // Protocol 9.3
-      const counts = !quarantined || this.weak.has('quarantined answers count');
+      const counts = !quarantined || this.weak.has('answers of quarantined masters count');
       if (counts || this.weak.has('floor read before the quarantine ends')) sent |= 1 << m;
     }
     next[at + SENT] = sent;
@@ -254,7 +254,7 @@ export class TokensModel implements Model {
     const at = this.client(c);
     if (state[at + PHASE] !== ASKED || (state[at + SENT]! & (1 << m)) === 0) return;
     if (state[this.owner(c, m)] !== c + 1 && !this.weak.has('draw without still-ours')) return;
-    if (state[this.master(m) + QUARANTINE]! > 0 && !this.weak.has('quarantined answers count')) return;
+    if (state[this.master(m) + QUARANTINE]! > 0 && !this.weak.has('answers of quarantined masters count')) return;
     const next = this.copy(state);
     const changed = this.answer(next, c, m);
     if (changed) emit(next, action('draw', c, m));

@@ -6,13 +6,13 @@ export type WakeUpsWeakening =
   | 'a leave wakes only if it had a reservation'
   | 'one shared waiter without the chain'
   | 'no wake after a shared grant'
-  | 'no wake after a deferral'
-  | 'a wake-up compares the queues only'
+  | 'no wake-up after a shared request was deferred at a free key'
+  | 'a wake-up compares the queues and not `want`'
   | 'a waiter that does not listen ends the wake-up'
-  | 'an unheard reservation stays'
+  | 'a shared waiter that does not listen keeps its reservation'
   | 'no barrier'
-  | 'a deferred waiter keeps its reservation'
-  | 'a deferred head ends the wake-up'
+  | 'a shared waiter that is deferred keeps its reservation'
+  | 'a shared head of the queue that is deferred ends the wake-up'
   /** Not a weakening but a stronger property: nothing passes an exclusive waiter, whether it has written `want` or not. */
   | 'every exclusive waiter is a barrier'
   /** Its repair: a shared request at the home master looks at the queue, too. */
@@ -161,8 +161,10 @@ export class WakeUpsModel implements Model {
       if (this.has(next, p, WANT)) next[this.at.stands(p)] = stands;
       // The refusal carries the remaining time of a reservation; of a deferred request, that of `want`.
       if (others && !deferred && !this.isHeld(next)) next[flags]! |= DUE;
-      if (deferred && reserved && this.weak.has('a deferred waiter keeps its reservation')) next[flags]! |= RESERVED;
-      if (this.isFree(next) && !this.weak.has('no wake after a deferral')) this.wake(next);
+      if (deferred && reserved && this.weak.has('a shared waiter that is deferred keeps its reservation'))
+        next[flags]! |= RESERVED;
+      if (this.isFree(next) && !this.weak.has('no wake-up after a shared request was deferred at a free key'))
+        this.wake(next);
       return;
     }
     const excused = reserved && !this.weak.has('a reservation is no excuse');
@@ -225,7 +227,7 @@ export class WakeUpsModel implements Model {
           if (!heard && this.weak.has('a waiter that does not listen ends the wake-up')) return;
           continue;
         }
-        writer = this.weak.has('a deferred head ends the wake-up')
+        writer = this.weak.has('a shared head of the queue that is deferred ends the wake-up')
           ? -1
           : this.oldest(next, true, this.score(next, reader));
       }
@@ -237,7 +239,7 @@ export class WakeUpsModel implements Model {
 
   /** A writer that was woken and is slow is not in its queue, but its `want` stands. */
   private mayWake(state: Uint8Array, reader: number): boolean {
-    if (this.weak.has('a wake-up compares the queues only')) return true;
+    if (this.weak.has('a wake-up compares the queues and not `want`')) return true;
     const since = this.score(state, reader);
     return !this.some((x) => this.exclusive[x]! && this.has(state, x, WANT) && this.precedes(state, x, since));
   }
@@ -256,7 +258,8 @@ export class WakeUpsModel implements Model {
       return true;
     }
     next[this.at.phase(p)] = GONE;
-    if (!this.exclusive[p] && this.weak.has('an unheard reservation stays')) next[flags]! |= RESERVED | UNHEARD;
+    if (!this.exclusive[p] && this.weak.has('a shared waiter that does not listen keeps its reservation'))
+      next[flags]! |= RESERVED | UNHEARD;
     return false;
   }
 
