@@ -1,8 +1,8 @@
-import { type Emit, type Model } from './checker.js';
-import { bitCount } from './states.js';
+import { type Emit } from './checker.js';
+import { bitCount, StateModel, stepsOf } from './states.js';
 
 /** A rule of section 11 that is left out. */
-export type BarrierWeakening =
+type BarrierWeakening =
   | 'barrier on the home master only'
   | 'a free key is granted in spite of `want`'
   /** Not a weakening but a stronger property: the quorum on which `want` stands may change during a request. */
@@ -33,30 +33,38 @@ const OUT = 0;
 const WAITING = 1;
 const HOLDS = 2;
 
-const KINDS = ['ask', 'give up', 'release', 'arrive', 'want', 'take', 'give back', 'expire'] as const;
-type Kind = (typeof KINDS)[number];
+const NAMES = 'STUV';
+
+const steps = stepsOf({
+  ask: (reader, master) => `${master} answers ${reader}`,
+  'give up': (reader) => `${reader} gives up`,
+  release: (reader) => `${reader} releases`,
+  arrive: () => 'X begins to wait',
+  want: (_, master) => `X writes \`want\` on ${master}`,
+  take: (_, master) => `${master} grants to X`,
+  'X releases': () => 'X releases',
+  'give back': () => 'X gives its attempt up',
+  expire: (_, master) => `\`want\` expires on ${master}`,
+});
+type Step = Parameters<typeof steps.action>[0];
 
 /**
  * Protocol 11.6: a writer X that waits, and readers that come and go on N masters. There are no reservations and no wake-ups:
  * X asks whenever it likes, and `want` may expire at any time. A request that does not reach its quorum ends at once
  * everywhere, because what it leaves behind defers no reader.
  */
-export class BarrierModel implements Model {
-  readonly width: number;
+export class BarrierModel extends StateModel<BarrierOptions> {
   private readonly quorum: number;
   private readonly writer: number;
   private readonly broken: number;
-  private readonly weak: ReadonlySet<BarrierWeakening>;
-  private readonly next: Uint8Array;
 
-  constructor(private readonly options: BarrierOptions) {
+  constructor(options: BarrierOptions) {
     const { masters, readers } = options;
+    const writer = masters * MASTER + readers * READER;
+    super(options, writer + 2);
     this.quorum = Math.floor(masters / 2) + 1;
-    this.writer = masters * MASTER + readers * READER;
-    this.broken = this.writer + 1;
-    this.width = this.writer + 2;
-    this.weak = new Set(options.without);
-    this.next = new Uint8Array(this.width);
+    this.writer = writer;
+    this.broken = writer + 1;
   }
 
   initial(): Uint8Array[] {
@@ -174,7 +182,7 @@ export class BarrierModel implements Model {
     const next = this.copy(state);
     for (let m = 0; m < this.options.masters; m += 1) next[m * MASTER + STRING] = 0;
     if (state[this.writer] === HOLDS) next[this.writer] = OUT;
-    this.emit(next, 'give back', emit, {});
+    this.emit(next, state[this.writer] === HOLDS ? 'X releases' : 'give back', emit, {});
   }
 
   /** X does not wait any more: running requests have nothing to pass. */
@@ -182,14 +190,14 @@ export class BarrierModel implements Model {
     for (let r = 0; r < this.options.readers; r += 1) next.fill(0, this.reader(r) + LATER, this.reader(r) + READER);
   }
 
-  private emit(next: Uint8Array, kind: Kind, emit: Emit, { r = 0, m = 0 }: { r?: number; m?: number }): void {
+  private emit(next: Uint8Array, step: Step, emit: Emit, { r = 0, m = 0 }: { r?: number; m?: number }): void {
     const wanted = this.wanted(next);
     for (let other = 0; other < this.options.readers; other += 1) {
       const at = this.reader(other) + STOOD;
       if (!this.weak.has('any quorum at any time')) next[at]! &= wanted;
       else if (!this.isBehind(wanted)) next[at] = 0;
     }
-    emit(next, (KINDS.indexOf(kind) << 8) | (r << 4) | m);
+    emit(next, steps.action(step, r, m));
   }
 
   private someMaster(test: (m: number) => boolean): boolean {
@@ -205,51 +213,22 @@ export class BarrierModel implements Model {
     return this.options.masters * MASTER + r * READER;
   }
 
-  private copy(state: Uint8Array): Uint8Array {
-    this.next.set(state);
-    return this.next;
-  }
-
-  describe(code: number, before: Uint8Array): string {
-    const [r, m] = [(code >> 4) & 15, code & 15];
-    const reader = name(r);
-    const master = `m${m + 1}`;
-    switch (KINDS[code >> 8]!) {
-      case 'ask':
-        return `${master} answers ${reader}`;
-      case 'give up':
-        return `${reader} gives up`;
-      case 'release':
-        return `${reader} releases`;
-      case 'arrive':
-        return 'X begins to wait';
-      case 'want':
-        return `X writes \`want\` on ${master}`;
-      case 'take':
-        return `${master} grants to X`;
-      case 'give back':
-        return before[this.writer] === HOLDS ? 'X releases' : 'X gives its attempt up';
-      case 'expire':
-        return `\`want\` expires on ${master}`;
-    }
+  describe(code: number): string {
+    return steps.describe(code, NAMES);
   }
 
   show(state: Uint8Array): string {
     const masters = Array.from({ length: this.options.masters }, (_, m) => {
       const at = m * MASTER;
-      const members = this.readers(state).flatMap((_, r) => ((state[at + MEMBERS]! >> r) & 1 ? [name(r)] : []));
+      const members = this.readers(state).flatMap((_, r) => ((state[at + MEMBERS]! >> r) & 1 ? [NAMES[r]!] : []));
       const key = state[at + STRING] === 1 ? 'X' : members.length > 0 ? `{${members.join(' ')}}` : '-';
       return `m${m + 1} ${key}${state[at + WANT] === 1 ? ' wanted' : ''}`;
     });
     const phases = ['-', 'asks', 'holds'];
     const readers = this.readers(state).map((phase, r) => {
       const later = state[this.reader(r) + LATER] === 1 ? ' later than X' : '';
-      return `${name(r)} ${phases[phase]!}${later}`;
+      return `${NAMES[r]!} ${phases[phase]!}${later}`;
     });
     return [...masters, ...readers, `X ${['-', 'waits', 'holds'][state[this.writer]!]!}`].join(' | ');
   }
-}
-
-function name(r: number): string {
-  return 'STUV'[r]!;
 }

@@ -1,8 +1,8 @@
-import { type Emit, type Model } from './checker.js';
-import { bitCount, decrement } from './states.js';
+import { type Emit } from './checker.js';
+import { bitCount, decrement, StateModel, stepsOf } from './states.js';
 
 /** A rule that is left out, or the rule that was tried first. */
-export type DoubtWeakening =
+type DoubtWeakening =
   | 'no doubt: the monotonic clock alone counts'
   | 'the lock is believed during the doubt'
   | 'a minority ends the doubt'
@@ -75,11 +75,25 @@ const SET_BACK = 16;
 const KEPT = 17;
 const CLIENT = 18;
 
-const KINDS = [
-  ...(['tick', 'suspend', 'resume', 'step', 'step of all', 'step of the masters', 'ask', 'answer', 'give up'] as const),
-  ...(['extend', 'extension', 'lost answer', 'acquire', 'grant'] as const),
-];
-type Kind = (typeof KINDS)[number];
+/** Amounts are stored with this added. */
+const BACK = 8;
+
+const { action, describe } = stepsOf({
+  tick: () => 'a tick passes',
+  suspend: () => 'the machine of L is suspended',
+  resume: () => 'it resumes',
+  step: (_, __, amount) => `the wall clock of L is set by ${amount - BACK}`,
+  'step of all': (_, __, amount) => `all wall clocks are set by ${amount - BACK}`,
+  'step of the masters': (_, __, amount) => `the clocks of the masters are set by ${amount - BACK}`,
+  ask: () => 'L asks all masters',
+  answer: (_, master) => `${master} answers`,
+  'give up': () => 'the doubt ends without answers',
+  extend: () => 'L begins to extend',
+  extension: (_, master) => `${master} extends for L`,
+  'lost answer': (_, master) => `${master} extends for L, and the answer is lost`,
+  acquire: () => 'X begins to acquire',
+  grant: (_, master) => `${master} grants to X`,
+});
 
 /**
  * A step of the wall clock is a doubt that the masters resolve. L holds a lock and X contends; X has perfect clocks. Ticks
@@ -88,20 +102,14 @@ type Kind = (typeof KINDS)[number];
  * `TICKS_LEFT` counts by the monotonic clock of L. What its wall clock is ahead since both last agreed is the lead: L
  * cannot know whether time has passed or the clock was set.
  */
-export class DoubtModel implements Model {
-  readonly width: number;
+export class DoubtModel extends StateModel<DoubtOptions> {
   private readonly quorum: number;
   private readonly client: number;
-  private readonly weak: ReadonlySet<DoubtWeakening>;
-  private readonly next: Uint8Array;
 
-  constructor(private readonly options: DoubtOptions) {
-    const { masters } = options;
-    this.quorum = Math.floor(masters / 2) + 1;
-    this.client = masters * MASTER;
-    this.width = this.client + CLIENT;
-    this.weak = new Set(options.without);
-    this.next = new Uint8Array(this.width);
+  constructor(options: DoubtOptions) {
+    super(options, options.masters * MASTER + CLIENT);
+    this.quorum = Math.floor(options.masters / 2) + 1;
+    this.client = options.masters * MASTER;
   }
 
   initial(): Uint8Array[] {
@@ -173,7 +181,7 @@ export class DoubtModel implements Model {
     }
     decrement(next, at + X_BELIEF);
     if (next[at + X_ROUND]! > 0 && decrement(next, at + X_ROUND) === 0) next[at + X_COUNTED] = 0;
-    this.emit(next, 'tick', 0, emit);
+    emit(next, action('tick'));
   }
 
   private suspensions(state: Uint8Array, emit: Emit): void {
@@ -181,10 +189,10 @@ export class DoubtModel implements Model {
     const next = this.copy(state);
     if (state[at + SUSPENDED] === 1) {
       next[at + SUSPENDED] = 0;
-      this.emit(next, 'resume', 0, emit);
+      emit(next, action('resume'));
     } else if (state[at + SUSPENSION]! < this.options.suspend && state[at + TICKS_LEFT]! > 0) {
       next[at + SUSPENDED] = 1;
-      this.emit(next, 'suspend', 0, emit);
+      emit(next, action('suspend'));
     }
   }
 
@@ -200,20 +208,20 @@ export class DoubtModel implements Model {
         next[at + STEPS]! -= 1;
         this.lead(next, amount);
         for (let m = 0; m < masters; m += 1) if (this.isOnHost(m)) this.set(next, m, amount);
-        this.emit(next, 'step', amount, emit);
+        emit(next, action('step', 0, 0, amount + BACK));
       }
       if (state[at + ALL_STEPS]! > 0 && amount > 0) {
         const next = this.copy(state);
         next[at + ALL_STEPS]! -= 1;
         this.lead(next, amount);
         for (let m = 0; m < masters; m += 1) this.set(next, m, amount);
-        this.emit(next, 'step of all', amount, emit);
+        emit(next, action('step of all', 0, 0, amount + BACK));
       }
       if (state[at + SET_BACK]! > 0 && amount < 0) {
         const next = this.copy(state);
         next[at + SET_BACK]! -= 1;
         for (let m = 0; m < masters; m += 1) this.set(next, m, amount);
-        this.emit(next, 'step of the masters', amount, emit);
+        emit(next, action('step of the masters', 0, 0, amount + BACK));
       }
     }
   }
@@ -259,12 +267,12 @@ export class DoubtModel implements Model {
       const next = this.copy(state);
       next[at + QUESTION] = this.options.ttl;
       next[at + NEW_LEAD] = 0;
-      this.emit(next, 'ask', 0, emit);
+      emit(next, action('ask'));
       return;
     }
     const next = this.copy(state);
     this.fail(next);
-    this.emit(next, 'give up', 0, emit);
+    emit(next, action('give up'));
   }
 
   /** A master answers whether it still has the key, and extends it. It sets a key again that is gone. */
@@ -286,7 +294,7 @@ export class DoubtModel implements Model {
     }
     const needed = this.weak.has('a minority ends the doubt') ? 1 : this.quorum;
     if (bitCount(next[at + PROOF]!) >= needed) this.succeed(next);
-    this.emit(next, 'answer', m, emit);
+    emit(next, action('answer', 0, m));
   }
 
   /** An extension of L takes effect on a master. Returns whether the key is its own afterwards. */
@@ -349,12 +357,12 @@ export class DoubtModel implements Model {
     if (this.runs(state) && isCertain && state[at + TICKS_LEFT]! > 0 && state[at + EXTENSION] === 0) {
       const next = this.copy(state);
       next[at + EXTENSION] = this.options.ttl;
-      this.emit(next, 'extend', 0, emit);
+      emit(next, action('extend'));
     }
     if (state[at + X_BELIEF] === 0 && state[at + X_ROUND] === 0) {
       const next = this.copy(state);
       next[at + X_ROUND] = this.options.ttl;
-      this.emit(next, 'acquire', 0, emit);
+      emit(next, action('acquire'));
     }
   }
 
@@ -368,7 +376,7 @@ export class DoubtModel implements Model {
       // A request without an answer may have set the key again.
       if (this.touch(next, m)) {
         next[at + HEALED]! |= bit;
-        this.emit(next, 'lost answer', m, emit);
+        emit(next, action('lost answer', 0, m));
       }
     }
     const next = this.copy(state);
@@ -389,7 +397,7 @@ export class DoubtModel implements Model {
       next[at + EXTENSION] = 0;
       next[at + EXTENDED] = 0;
     }
-    this.emit(next, 'extension', m, emit);
+    emit(next, action('extension', 0, m));
   }
 
   private grant(state: Uint8Array, m: number, emit: Emit): void {
@@ -406,7 +414,7 @@ export class DoubtModel implements Model {
       next[at + X_COUNTED] = 0;
       next[at + OVERTAKEN] = 1;
     }
-    this.emit(next, 'grant', m, emit);
+    emit(next, action('grant', 0, m));
   }
 
   private runs(state: Uint8Array): boolean {
@@ -421,48 +429,8 @@ export class DoubtModel implements Model {
     return state[this.client + field]!;
   }
 
-  private emit(next: Uint8Array, kind: Kind, detail: number, emit: Emit): void {
-    emit(next, (KINDS.indexOf(kind) << 8) | (detail + ZERO));
-  }
-
-  private copy(state: Uint8Array): Uint8Array {
-    this.next.set(state);
-    return this.next;
-  }
-
   describe(code: number): string {
-    const detail = (code & 255) - ZERO;
-    const master = `m${detail + 1}`;
-    switch (KINDS[code >> 8]!) {
-      case 'tick':
-        return 'a tick passes';
-      case 'suspend':
-        return 'the machine of L is suspended';
-      case 'resume':
-        return 'it resumes';
-      case 'step':
-        return `the wall clock of L is set by ${detail}`;
-      case 'step of all':
-        return `all wall clocks are set by ${detail}`;
-      case 'step of the masters':
-        return `the clocks of the masters are set by ${detail}`;
-      case 'ask':
-        return 'L asks all masters';
-      case 'answer':
-        return `${master} answers`;
-      case 'give up':
-        return 'the doubt ends without answers';
-      case 'extend':
-        return 'L begins to extend';
-      case 'extension':
-        return `${master} extends for L`;
-      case 'lost answer':
-        return `${master} extends for L, and the answer is lost`;
-      case 'acquire':
-        return 'X begins to acquire';
-      case 'grant':
-        return `${master} grants to X`;
-    }
+    return describe(code, 'L');
   }
 
   show(state: Uint8Array): string {

@@ -1,35 +1,37 @@
-import { type Emit, type Model } from './checker.js';
-import { bitCount, decrement } from './states.js';
+import { type Emit } from './checker.js';
+import { bitCount, decrement, StateModel, stepsOf } from './states.js';
 
 /** What can happen to the data of a master. */
-export type Fault =
+const FAULTS = [
   /** A new process without data. */
-  | 'empty restart'
+  'empty restart',
   /** A new process with an old copy, such as a promoted replica: a key may show its full ttl once more. */
-  | 'stale restart'
+  'stale restart',
   /** The same process drops all keys. */
-  | 'flush'
+  'flush',
   /** Demoted and promoted again in one process: a new replid, the marker replicated back, keys granted meanwhile lost. */
-  | 'failback'
+  'failback',
   /** The address leads to an empty server that has been up for a long time. */
-  | 'warm spare'
+  'warm spare',
   /** The same, while the process before it still acknowledges the requests of the holder. */
-  | 'two processes'
+  'two processes',
   /** All masters lose their data at the same instant. */
-  | 'all lost'
+  'all lost',
   /** A new process with all of its data, and with its marker. */
-  | 'kept restart'
+  'kept restart',
   /** The address leads to an empty server; the data from before may return. */
-  | 'spare'
+  'spare',
   /** A new process with the data from before the spare. */
-  | 'return'
+  'return',
   /** A new process with the data of a replica that lags, or of a file that was switched off: the marker is there. */
-  | 'lagging copy'
+  'lagging copy',
   /** The same, and the server says that it was a replica. */
-  | 'promoted replica';
+  'promoted replica',
+] as const;
+type Fault = (typeof FAULTS)[number];
 
 /** A rule of section 8 that is left out. */
-export type GuardWeakening =
+type GuardWeakening =
   | 'no replid in the identity'
   | 'replid compared at the handshake only'
   | 'uptime shortens the wait'
@@ -143,72 +145,47 @@ const CLIENTS = ['L', 'X'];
 
 const INITIAL_NONCE = 1;
 
-type Kind =
-  | Fault
-  | 'tick'
-  | 'acquire'
-  | 'extend'
-  | 'ask'
-  | 'read'
-  | 'write'
-  | 'rename'
-  | 'contact'
-  | 'read again'
-  | 'vote early'
-  | 'stale key';
-
-const KINDS: readonly Kind[] = [
-  'tick',
-  'acquire',
-  'extend',
-  'ask',
-  'read',
-  'write',
-  'contact',
-  'read again',
-  'vote early',
-  'empty restart',
-  'stale restart',
-  'stale key',
-  'flush',
-  'failback',
-  'warm spare',
-  'two processes',
-  'all lost',
-  'kept restart',
-  'spare',
-  'return',
-  'lagging copy',
-  'promoted replica',
-  'rename',
-];
+const { action, describe } = stepsOf({
+  tick: () => 'a tick passes',
+  acquire: (client) => `${client} starts an attempt`,
+  extend: (client) => `${client} starts an extension`,
+  grant: (client, master) => `${master} grants ${client}'s attempt`,
+  'extend key': (client, master) => `${master} extends ${client}'s key`,
+  'set again': (client, master) => `${master} sets again ${client}'s key`,
+  read: (client, master) => `${client} reads the marker of ${master}`,
+  write: (client, master) => `${client} writes a marker for the unknown data of ${master}`,
+  rename: (client, master) => `${client} takes the data of ${master}, which is declared durable, for known`,
+  contact: (client, master) => `${master} refuses a command of ${client}`,
+  'read again': (client, master) => `${client} reads ${master} a second time`,
+  'vote early': (client, master) => `${client} lets ${master} vote early`,
+  'all lost': () => 'all masters lose their data',
+  fault: (_, master, fault) => `${master}: ${FAULTS[fault]!}`,
+  'stale key': (_, master, fault) => `${master}: ${FAULTS[fault]!} with an old copy of L's key`,
+});
 
 /**
  * Section 8: a holder L, a contender X, and N masters whose data changes behind their addresses. Ticks are whole, and
  * clocks agree.
  */
-export class GuardModel implements Model {
-  readonly width: number;
+export class GuardModel extends StateModel<GuardOptions> {
   private readonly quorum: number;
   private readonly all: number;
   private readonly clientWidth: number;
   private readonly faultsLeft: number;
   private readonly since: number;
-  private readonly weak: ReadonlySet<GuardWeakening>;
-  private readonly next: Uint8Array;
   private urgent = false;
 
-  constructor(private readonly options: GuardOptions) {
+  constructor(options: GuardOptions) {
     const { masters } = options;
+    // Beside the nonces of the present sessions, those that were accepted last.
+    const clientWidth = NONCES + 2 * masters;
+    const faultsLeft = masters * MASTER + 2 * clientWidth;
+    super(options, faultsLeft + 2);
     this.quorum = Math.floor(masters / 2) + 1;
     this.all = (1 << masters) - 1;
-    // Beside the nonces of the present sessions, those that were accepted last.
-    this.clientWidth = NONCES + 2 * masters;
-    this.faultsLeft = masters * MASTER + 2 * this.clientWidth;
-    this.since = this.faultsLeft + 1;
-    this.width = this.faultsLeft + 2;
-    this.weak = new Set(options.without);
-    this.next = new Uint8Array(this.width);
+    this.clientWidth = clientWidth;
+    this.faultsLeft = faultsLeft;
+    this.since = faultsLeft + 1;
   }
 
   initial(): Uint8Array[] {
@@ -314,8 +291,8 @@ export class GuardModel implements Model {
     }
     if (extending && (state[master + HISTORY]! & TWIN) !== 0) {
       const next = this.copy(state);
-      this.bitCount(next, c, bit);
-      emit(next, action('ask', c, m));
+      this.count(next, c, bit);
+      emit(next, action(state[master + OWNER] === 0 ? 'set again' : 'extend key', c, m));
       return;
     }
     const accepted = state[at + NONCES + m]!;
@@ -343,11 +320,11 @@ export class GuardModel implements Model {
     next[master + OWNER] = self;
     next[master + EXPIRY] = this.options.ttl;
     if (c === HOLDER && this.options.faults.includes('stale restart')) next[master + HISTORY]! |= HELD;
-    if (counts) this.bitCount(next, c, bit);
-    emit(next, action('ask', c, m));
+    if (counts) this.count(next, c, bit);
+    emit(next, action(!extending ? 'grant' : owner === 0 ? 'set again' : 'extend key', c, m));
   }
 
-  private bitCount(next: Uint8Array, c: number, bit: number): void {
+  private count(next: Uint8Array, c: number, bit: number): void {
     const at = this.client(c);
     next[at + COUNTED]! |= bit;
     if (bitCount(next[at + COUNTED]!) < this.quorum) return;
@@ -555,7 +532,7 @@ export class GuardModel implements Model {
       if (fault === 'all lost') {
         const next = this.hit(state);
         for (let m = 0; m < this.options.masters; m += 1) this.empty(next, m, 'empty restart');
-        emit(next, action(fault));
+        emit(next, action('all lost'));
         continue;
       }
       for (let m = 0; m < this.options.masters; m += 1) {
@@ -565,11 +542,11 @@ export class GuardModel implements Model {
         }
         const next = this.hit(state);
         this.empty(next, m, fault);
-        emit(next, action(fault, 0, m));
+        emit(next, action('fault', 0, m, FAULTS.indexOf(fault)));
         if ((fault === 'stale restart' || fault === 'failback') && (state[m * MASTER + HISTORY]! & HELD) !== 0) {
           next[m * MASTER + OWNER] = HOLDER + 1;
           next[m * MASTER + EXPIRY] = this.options.ttl;
-          emit(next, action('stale key', KINDS.indexOf(fault), m));
+          emit(next, action('stale key', 0, m, FAULTS.indexOf(fault)));
         }
       }
     }
@@ -599,7 +576,7 @@ export class GuardModel implements Model {
       next[master + FROM] = 0;
       next[master + VETOED] = 0;
     }
-    emit(next, action(fault, 0, m));
+    emit(next, action('fault', 0, m, FAULTS.indexOf(fault)));
   }
 
   private hit(state: Uint8Array): Uint8Array {
@@ -675,53 +652,8 @@ export class GuardModel implements Model {
     next[at + PHASE] = IDLE;
   }
 
-  describe(code: number, before: Uint8Array): string {
-    const kind = KINDS[code >> 8]!;
-    const c = (code >> 4) & 15;
-    const client = CLIENTS[c] ?? '';
-    const master = `m${(code & 15) + 1}`;
-    switch (kind) {
-      case 'tick':
-        return 'a tick passes';
-      case 'acquire':
-        return `${client} starts an attempt`;
-      case 'extend':
-        return `${client} starts an extension`;
-      case 'ask': {
-        const extending = before[this.client(c) + BELIEF]! > 0;
-        const present = before[(code & 15) * MASTER + OWNER] !== 0;
-        if (!extending) return `${master} grants ${client}'s attempt`;
-        return `${master} ${present ? 'extends' : 'sets again'} ${client}'s key`;
-      }
-      case 'read':
-        return `${client} reads the marker of ${master}`;
-      case 'write':
-        return `${client} writes a marker for the unknown data of ${master}`;
-      case 'rename':
-        return `${client} takes the data of ${master}, which is declared durable, for known`;
-      case 'contact':
-        return `${master} refuses a command of ${client}`;
-      case 'read again':
-        return `${client} reads ${master} a second time`;
-      case 'vote early':
-        return `${client} lets ${master} vote early`;
-      case 'stale key':
-        return `${master}: ${KINDS[c]!} with an old copy of L's key`;
-      case 'all lost':
-        return 'all masters lose their data';
-      case 'empty restart':
-      case 'stale restart':
-      case 'flush':
-      case 'failback':
-      case 'warm spare':
-      case 'two processes':
-      case 'kept restart':
-      case 'spare':
-      case 'return':
-      case 'lagging copy':
-      case 'promoted replica':
-        return `${master}: ${kind}`;
-    }
+  describe(code: number): string {
+    return describe(code, CLIENTS);
   }
 
   show(state: Uint8Array): string {
@@ -786,13 +718,4 @@ export class GuardModel implements Model {
   private client(c: number): number {
     return this.options.masters * MASTER + c * this.clientWidth;
   }
-
-  private copy(state: Uint8Array): Uint8Array {
-    this.next.set(state);
-    return this.next;
-  }
-}
-
-function action(kind: Kind, client = 0, master = 0): number {
-  return (KINDS.indexOf(kind) << 8) | (client << 4) | master;
 }

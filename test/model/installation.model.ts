@@ -1,5 +1,5 @@
-import { type Emit, type Model } from './checker.js';
-import { bitCount, decrement } from './states.js';
+import { type Emit } from './checker.js';
+import { bitCount, decrement, StateModel, stepsOf } from './states.js';
 
 // Protocol 10.2
 export interface InstallationOptions {
@@ -50,20 +50,26 @@ const SINCE = KNOWS + 1;
 
 const [Q, P] = [0, 1];
 const CLIENTS = ['Q', 'P'];
-const KINDS = ['a tick passes', 'loses its data', 'writes a marker', 'meets', 'sees new', 'calls first', 'decides'];
+
+const { action, describe } = stepsOf({
+  tick: () => 'a tick passes',
+  lose: (_, master) => `${master} loses its data`,
+  write: (client, master) => `${client} writes a marker ${master}`,
+  meet: (client, master) => `${client} meets ${master}`,
+  'see new': (client) => `${client} sees new`,
+  'call first': (client, master) => `${client} calls first ${master}`,
+  decide: (client) => `${client} decides`,
+});
 
 /**
  * Masters hold a value and lose it. P has known their data, and lives; Q is new. The masters must not look like the first
  * ones, which never had a value. `from`, votes and vetoes of locks are in `guard.model.ts`.
  */
-export class InstallationModel implements Model {
-  readonly width = SINCE + 1;
-  private readonly weak: ReadonlySet<string>;
-  private readonly next = new Uint8Array(SINCE + 1);
+export class InstallationModel extends StateModel<InstallationOptions> {
   private urgent = false;
 
-  constructor(private readonly options: InstallationOptions) {
-    this.weak = new Set(options.without);
+  constructor(options: InstallationOptions) {
+    super(options, SINCE + 1);
   }
 
   initial(): Uint8Array[] {
@@ -107,7 +113,7 @@ export class InstallationModel implements Model {
     next.set([0, 0, 1, 0, MEETS_WITHIN + 1], at);
     // Another nonce: what was seen does not count, and a write that compares the marker fails.
     for (const c of [Q, P]) this.forget(next, c);
-    emit(next, action(1, 0, m));
+    emit(next, action('lose', 0, m));
   }
 
   private write(state: Uint8Array, c: number, m: number, emit: Emit): void {
@@ -126,7 +132,7 @@ export class InstallationModel implements Model {
       next[at + DUE] = 0;
       next[KNOWS]! |= 1 << m;
     }
-    emit(next, action(2, c, m));
+    emit(next, action('write', c, m));
   }
 
   /** P connects again, and objects if it knew other data there. */
@@ -139,7 +145,7 @@ export class InstallationModel implements Model {
     const objects = (state[KNOWS]! & (1 << m)) !== 0 && !this.weak.has('no objection');
     if (objects) next[at + MARKER] = LATER;
     next[KNOWS]! |= 1 << m;
-    emit(next, action(3, P, m));
+    emit(next, action('meet', P, m));
   }
 
   private welcome(state: Uint8Array, c: number, emit: Emit): void {
@@ -154,20 +160,20 @@ export class InstallationModel implements Model {
         next[at + CALLS]! &= ~(1 << m);
         // By compare-and-set: an objection that came first stands.
         if (state[m * MASTER + MARKER] === EMPTY) next[m * MASTER + MARKER] = FIRST;
-        emit(next, action(5, c, m));
+        emit(next, action('call first', c, m));
       }
     } else if (state[at + SIGHTED] === 0 && young === ALL) {
       this.urgent = true;
       const next = this.copy(state);
       next[at + SIGHTED] = 1;
       next[at + LEFT] = this.weak.has('the masters are the first ones at once') ? 0 : WAIT;
-      emit(next, action(4, c));
+      emit(next, action('see new', c));
     } else if (state[at + SIGHTED] === 1 && state[at + LEFT] === 0) {
       this.urgent = true;
       const next = this.copy(state);
       this.forget(next, c);
       if (empty === ALL) next[at + CALLS] = ALL;
-      emit(next, action(6, c));
+      emit(next, action('decide', c));
     }
   }
 
@@ -186,16 +192,11 @@ export class InstallationModel implements Model {
     }
     for (const c of [Q, P]) decrement(next, this.client(c) + LEFT);
     if (this.options.losses === 0 && next[SINCE]! <= WAIT + 1) next[SINCE]! += 1;
-    emit(next, action(0));
+    emit(next, action('tick'));
   }
 
   describe(code: number): string {
-    const kind = KINDS[code >> 8]!;
-    const client = CLIENTS[(code >> 4) & 15]!;
-    const master = `m${(code & 15) + 1}`;
-    if (code >> 8 === 0) return kind;
-    if (code >> 8 === 1) return `${master} ${kind}`;
-    return `${client} ${kind} ${code >> 8 === 4 || code >> 8 === 6 ? '' : master}`.trim();
+    return describe(code, CLIENTS);
   }
 
   show(state: Uint8Array): string {
@@ -214,13 +215,4 @@ export class InstallationModel implements Model {
   private client(c: number): number {
     return MASTERS * MASTER + c * CLIENT;
   }
-
-  private copy(state: Uint8Array): Uint8Array {
-    this.next.set(state);
-    return this.next;
-  }
-}
-
-function action(kind: number, client = 0, master = 0): number {
-  return (kind << 8) | (client << 4) | master;
 }

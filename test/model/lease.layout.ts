@@ -1,24 +1,9 @@
 // Where the models of leases keep what, and the canonical form of their states.
-import { decrement } from './states.js';
+import { decrement, sortRecords, swap } from './states.js';
 
-/** When the key expires, where that is not the end of its one holder. */
-const EXPIRY = 0;
-const QUARANTINE = 1;
-/** For which client the key is reserved, plus one. */
-const RESERVED = 2;
-/** Clients whose `want` is on this master. */
-const WANT = 3;
-const HELD = 4;
-
-/** What a master has for one client: until when it holds, and whether the answer counts for the round that runs. */
-const END = 0;
-const COUNTED = 1;
+/** Fields of a master before those of its clients, of a master for one client, and of a client. */
+const MASTER = 4;
 const CELL = 2;
-
-/** Ticks for which a client still believes in its lock, and ticks of validity that its round can still yield. */
-const BELIEF = 0;
-const ROUND = 1;
-const CHOICE = 2;
 const CLIENT = 3;
 
 /** Offsets of the fields of a state: masters, clients, and what is kept once. */
@@ -35,46 +20,51 @@ export class LeaseLayout {
     private readonly kinds: readonly string[],
   ) {
     this.clients = kinds.length;
-    this.masterWidth = HELD + CELL * this.clients;
+    this.masterWidth = MASTER + CELL * this.clients;
     this.losses = masters * this.masterWidth + this.clients * CLIENT;
     this.width = this.losses + 1;
     this.weights = new Uint32Array(this.clients);
   }
 
+  /** When the key expires, where that is not the end of its one holder. */
   expiry(m: number): number {
-    return m * this.masterWidth + EXPIRY;
+    return m * this.masterWidth;
   }
 
   quarantine(m: number): number {
-    return m * this.masterWidth + QUARANTINE;
+    return m * this.masterWidth + 1;
   }
 
+  /** For which client the key is reserved, plus one. */
   reserved(m: number): number {
-    return m * this.masterWidth + RESERVED;
+    return m * this.masterWidth + 2;
   }
 
+  /** Clients whose `want` is on this master. */
   want(m: number): number {
-    return m * this.masterWidth + WANT;
+    return m * this.masterWidth + 3;
   }
 
+  /** What a master has for one client: until when it holds, and whether the answer counts for the round that runs. */
   end(c: number, m: number): number {
-    return m * this.masterWidth + HELD + c * CELL + END;
+    return m * this.masterWidth + MASTER + c * CELL;
   }
 
   counted(c: number, m: number): number {
-    return m * this.masterWidth + HELD + c * CELL + COUNTED;
+    return m * this.masterWidth + MASTER + c * CELL + 1;
   }
 
+  /** Ticks for which a client still believes in its lock, and ticks of validity that its round can still yield. */
   belief(c: number): number {
-    return this.client(c) + BELIEF;
+    return this.client(c);
   }
 
   round(c: number): number {
-    return this.client(c) + ROUND;
+    return this.client(c) + 1;
   }
 
   choice(c: number): number {
-    return this.client(c) + CHOICE;
+    return this.client(c) + 2;
   }
 
   private client(c: number): number {
@@ -122,9 +112,7 @@ export class LeaseLayout {
         if (this.kinds[c] === this.kinds[c + 1] && this.weights[c]! > this.weights[c + 1]!) this.swapClients(state, c);
       }
     }
-    for (let end = this.masters - 1; end > 0; end -= 1) {
-      for (let m = 0; m < end; m += 1) this.order(state, m * this.masterWidth);
-    }
+    sortRecords(state, { width: this.masterWidth, count: this.masters });
   }
 
   /** A number that does not depend on the order of masters. */
@@ -142,9 +130,9 @@ export class LeaseLayout {
   private swapClients(state: Uint8Array, c: number): void {
     const { weights } = this;
     [weights[c], weights[c + 1]] = [weights[c + 1]!, weights[c]!];
-    swap(state, this.client(c), CLIENT);
+    swap(state, this.client(c), this.client(c + 1), CLIENT);
     for (let m = 0; m < this.masters; m += 1) {
-      swap(state, this.end(c, m), CELL);
+      swap(state, this.end(c, m), this.end(c + 1, m), CELL);
       const reserved = state[this.reserved(m)]! - 1;
       if (reserved === c) state[this.reserved(m)] = c + 2;
       else if (reserved === c + 1) state[this.reserved(m)] = c + 1;
@@ -152,22 +140,5 @@ export class LeaseLayout {
       const both = ((want >> c) & 1) | (((want >> (c + 1)) & 1) << 1);
       if (both === 1 || both === 2) state[this.want(m)] = want ^ (3 << c);
     }
-  }
-
-  private order(state: Uint8Array, left: number): void {
-    const right = left + this.masterWidth;
-    let offset = 0;
-    while (offset < this.masterWidth && state[left + offset] === state[right + offset]) offset += 1;
-    if (offset === this.masterWidth || state[left + offset]! < state[right + offset]!) return;
-    swap(state, left, this.masterWidth);
-  }
-}
-
-/** Exchanges two neighbours of the same width. */
-function swap(state: Uint8Array, left: number, width: number): void {
-  for (let offset = left; offset < left + width; offset += 1) {
-    const byte = state[offset]!;
-    state[offset] = state[offset + width]!;
-    state[offset + width] = byte;
   }
 }

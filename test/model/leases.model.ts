@@ -1,7 +1,8 @@
-import { type Emit, type Model } from './checker.js';
+import { type Emit } from './checker.js';
 import { LeaseLayout } from './lease.layout.js';
+import { StateModel, stepsOf } from './states.js';
 
-export interface LeaseOptions {
+export interface LeaseOptions<Rule extends string> {
   readonly masters: 3 | 5;
   /** How many times a master loses its data. */
   readonly losses: number;
@@ -16,6 +17,7 @@ export interface LeaseOptions {
   readonly lossy?: boolean;
   /** States that differ only in the order of masters or of like clients are one: counter-examples are harder to read. */
   readonly sorted?: boolean;
+  readonly without?: readonly Rule[];
 }
 
 export interface LeaseClient {
@@ -32,8 +34,23 @@ export interface Request {
   readonly choice?: number;
 }
 
-const KINDS = ['tick', 'begin', 'ask', 'again', 'lost', 'release', 'late', 'loss', 'other'] as const;
-type Kind = (typeof KINDS)[number];
+const steps = stepsOf({
+  tick: () => 'a tick passes',
+  begin: (client) => `${client} begins an attempt`,
+  'begin to extend': (client) => `${client} begins an extension`,
+  grant: (client, master) => `${master} grants the attempt of ${client}`,
+  'grant a slot': (client, master, choice) => `${master} grants the attempt of ${client} on slot ${choice}`,
+  extend: (client, master) => `${master} extends what ${client} has`,
+  'set again': (client, master) => `${master} sets again what ${client} has`,
+  lost: (client, master) => `${master} stores what ${client} asks for, and its answer does not count`,
+  release: (client) => `${client} releases`,
+  'give up': (client) => `${client} gives up`,
+  late: (client, master) => `the release of ${client} reaches ${master}`,
+  loss: (_, master) => `${master} loses its data`,
+  reserve: (client, master) => `${master} is reserved for ${client}`,
+  want: (client, master) => `${client} writes that it wants ${master}`,
+});
+type Step = Parameters<typeof steps.action>[0];
 
 /**
  * Clients that acquire, extend, heal and release with a quorum of N masters. Ticks are whole, and clocks agree. What a
@@ -43,23 +60,19 @@ type Kind = (typeof KINDS)[number];
  * `lossy`, what leaves such a key and nothing else is left out, since the same steps without it are explored. For the
  * same reason a round begins with its first answer.
  */
-export abstract class LeasesModel implements Model {
-  readonly width: number;
+export abstract class LeasesModel<Rule extends string> extends StateModel<LeaseOptions<Rule>> {
   protected readonly at: LeaseLayout;
   private readonly quorum: number;
   private readonly quarantine: number;
-  private readonly next: Uint8Array;
 
-  protected constructor(protected readonly options: LeaseOptions) {
+  protected constructor(options: LeaseOptions<Rule>) {
     const { clients, masters, quarantine } = options;
-    this.at = new LeaseLayout(
-      masters,
-      clients.map(({ kind, ttl }) => `${kind} ${ttl}`),
-    );
-    this.width = this.at.width;
+    const kinds = clients.map(({ kind, ttl }) => `${kind} ${ttl}`);
+    const at = new LeaseLayout(masters, kinds);
+    super(options, at.width);
+    this.at = at;
     this.quorum = Math.floor(masters / 2) + 1;
     this.quarantine = quarantine ?? Math.max(...clients.map(({ ttl }) => ttl));
-    this.next = new Uint8Array(this.width);
   }
 
   /** Grants an attempt on one master, or returns false and changes nothing. */
@@ -69,7 +82,6 @@ export abstract class LeasesModel implements Model {
   /** Removes what a client has on one master. Protocol 7.1 and 7.2. */
   protected abstract remove(next: Uint8Array, request: Request): void;
   protected abstract showKey(state: Uint8Array, m: number): string;
-  abstract violation(state: Uint8Array): string | undefined;
 
   /** How many locks there are to choose from. */
   protected readonly choices: number = 1;
@@ -119,6 +131,8 @@ export abstract class LeasesModel implements Model {
 
   private count(state: Uint8Array, request: Request, kind: 'ask' | 'again', emit: Emit): void {
     const { c, m, choice = state[this.at.choice(c)]! } = request;
+    const believes = this.believes(state, c);
+    const hasKey = state[this.at.end(c, m)]! > 0;
     if (kind === 'ask' && state[this.at.counted(c, m)] === 1) return;
     const next = this.copy(state);
     if (kind === 'again' || state[this.at.round(c)] === 0) this.begin(next, c, choice);
@@ -130,7 +144,8 @@ export abstract class LeasesModel implements Model {
       this.endRound(next, c);
       this.held(next, c);
     }
-    this.emit(next, kind, emit, { c, m, choice });
+    const granted = this.choices > 1 ? 'grant a slot' : 'grant';
+    this.emit(next, !believes ? granted : hasKey ? 'extend' : 'set again', emit, { c, m, choice });
   }
 
   /** A request arrives, and its answer is lost or does not count. */
@@ -156,7 +171,7 @@ export abstract class LeasesModel implements Model {
       if (!this.mayChoose(state, c, choice)) continue;
       const next = this.copy(state);
       this.begin(next, c, choice);
-      this.emit(next, 'begin', emit, { c, m: 0, choice });
+      this.emit(next, this.believes(state, c) ? 'begin to extend' : 'begin', emit, { c, m: 0, choice });
     }
   }
 
@@ -188,7 +203,7 @@ export abstract class LeasesModel implements Model {
     if (state[this.at.belief(c)] === 0 && state[this.at.round(c)] === 0) return;
     const next = this.copy(state);
     this.end(next, c);
-    this.emit(next, 'release', emit, { c, m: 0 });
+    this.emit(next, this.believes(state, c) ? 'release' : 'give up', emit, { c, m: 0 });
   }
 
   private end(next: Uint8Array, c: number): void {
@@ -247,49 +262,14 @@ export abstract class LeasesModel implements Model {
     if (this.options.sorted) this.at.sort(next);
   }
 
-  protected emit(next: Uint8Array, kind: Kind, emit: Emit, { c, m, choice = 0 }: Request): void {
+  protected emit(next: Uint8Array, step: Step, emit: Emit, { c, m, choice = 0 }: Request): void {
     this.settle(next);
-    emit(next, (KINDS.indexOf(kind) << 12) | (choice << 8) | (c << 4) | m);
+    emit(next, steps.action(step, c, m, choice));
   }
 
-  protected copy(state: Uint8Array): Uint8Array {
-    this.next.set(state);
-    return this.next;
-  }
-
-  describe(code: number, before: Uint8Array): string {
-    const kind = KINDS[code >> 12]!;
-    const [choice, c, m] = [(code >> 8) & 15, (code >> 4) & 15, code & 15];
-    const { name } = this.options.clients[c]!;
-    const master = `m${m + 1}`;
-    switch (kind) {
-      case 'tick':
-        return 'a tick passes';
-      case 'begin':
-        return `${name} begins ${this.believes(before, c) ? 'an extension' : 'an attempt'}`;
-      case 'ask':
-      case 'again':
-        if (!this.believes(before, c)) return `${master} grants ${this.wanted({ c, m, choice })}`;
-        return `${master} ${before[this.at.end(c, m)]! > 0 ? 'extends' : 'sets again'} what ${name} has`;
-      case 'lost':
-        return `${master} stores what ${name} asks for, and its answer does not count`;
-      case 'release':
-        return `${name} ${this.believes(before, c) ? 'releases' : 'gives up'}`;
-      case 'late':
-        return `the release of ${name} reaches ${master}`;
-      case 'loss':
-        return `${master} loses its data`;
-      case 'other':
-        return this.describeOther({ c, m, choice });
-    }
-  }
-
-  protected wanted({ c }: Required<Request>): string {
-    return `the attempt of ${this.options.clients[c]!.name}`;
-  }
-
-  protected describeOther(_request: Required<Request>): string {
-    throw new Error('this model has no steps of its own');
+  describe(code: number): string {
+    const names = this.options.clients.map(({ name }) => name);
+    return steps.describe(code, names);
   }
 
   show(state: Uint8Array): string {

@@ -1,5 +1,5 @@
-import { type Emit, type Model } from './checker.js';
-import { bitCount, decrement } from './states.js';
+import { type Emit } from './checker.js';
+import { bitCount, decrement, StateModel, stepsOf } from './states.js';
 
 export interface MaxTtlOptions {
   /** The ttl of A, which holds, and of S, which contends, in ticks. W of each client is its ttl. */
@@ -32,6 +32,7 @@ export interface MaxTtlOptions {
    * used.
    */
   readonly decay?: { readonly window: number; readonly refresh: number };
+  readonly without?: readonly never[];
 }
 
 const OWNER = 0;
@@ -68,31 +69,29 @@ const MASTERS = 3;
 const QUORUM = 2;
 const CLIENT = CONFIRMED + MASTERS;
 const LOSSES = MASTERS * MASTER + 2 * CLIENT;
-const WIDTH = LOSSES + 1;
 
-const KINDS = [
-  'tick',
-  'begin',
-  'ask',
-  'read',
-  'confirm',
-  'write',
-  'notice',
-  'write alone',
-  'loss',
-  'all lost',
-] as const;
-type Kind = (typeof KINDS)[number];
+const { action, describe } = stepsOf({
+  tick: () => 'a tick passes',
+  begin: (client) => `${client} starts an attempt`,
+  extend: (client) => `${client} starts an extension`,
+  ask: (client, master) => `${master} grants to ${client}`,
+  read: (client, master) => `${client} accepts the marker of ${master}`,
+  confirm: (client, master) => `${client} confirms its level on ${master}`,
+  write: (client, master) => `${client} writes a marker for ${master} with the level of another master`,
+  notice: (client, master) => `${client} sees unknown data on ${master}, reads no known one, waits`,
+  'write alone': (client, master) => `${client} writes a marker for ${master} with its own level`,
+  loss: (_, master) => `${master} loses its data`,
+  'all lost': () => 'all masters lose their data',
+});
 
 /** Protocol 8.3, 8.5 and 8.9 for clients with different ttls, and whether an old level may be forgotten. Three masters. */
-export class MaxTtlModel implements Model {
-  readonly width = WIDTH;
-  private readonly next = new Uint8Array(WIDTH);
-
-  constructor(private readonly options: MaxTtlOptions) {}
+export class MaxTtlModel extends StateModel<MaxTtlOptions> {
+  constructor(options: MaxTtlOptions) {
+    super(options, LOSSES + 1);
+  }
 
   initial(): Uint8Array[] {
-    const state = new Uint8Array(WIDTH);
+    const state = new Uint8Array(this.width);
     for (let m = 0; m < MASTERS; m += 1) {
       state[m * MASTER + KNOWN] = 1;
       const { ttls, level, decay } = this.options;
@@ -137,7 +136,7 @@ export class MaxTtlModel implements Model {
     next[at + ROUND] = this.options.ttls[c]!;
     next[at + COUNTED] = 0;
     if (c === A && state[at + BELIEF] === 0) next[at + CONTACT] = this.options.contactEvery ?? 0;
-    emit(next, action('begin', c));
+    emit(next, action(state[at + BELIEF]! > 0 ? 'extend' : 'begin', c));
   }
 
   /** Keeps states few: A takes new locks instead of extending one, and S acts only while A has something to lose. */
@@ -243,11 +242,10 @@ export class MaxTtlModel implements Model {
   }
 
   private emitMarker(state: Uint8Array, c: number, m: number, read: number, emit: Emit): void {
-    this.setMarker(state, c, m, Math.max(read, this.options.ttls[c]!));
-    emit(this.next, action('write', c, m));
+    emit(this.marked(state, c, m, Math.max(read, this.options.ttls[c]!)), action('write', c, m));
   }
 
-  private setMarker(state: Uint8Array, c: number, m: number, level: number): void {
+  private marked(state: Uint8Array, c: number, m: number, level: number): Uint8Array {
     const next = this.copy(state);
     const master = m * MASTER;
     next[master + KNOWN] = 1;
@@ -257,6 +255,7 @@ export class MaxTtlModel implements Model {
     next[master + AGE] = 0;
     next[master + WAIT] = 0;
     next[client(c) + MET]! |= 1 << m;
+    return next;
   }
 
   /** S can read no master with known data: the others are cut off, or have lost their data, too. Protocol 8.3. */
@@ -273,8 +272,7 @@ export class MaxTtlModel implements Model {
     if (noSource === 'own wait' && state[master + WAIT]! > 1) return;
     // What S saw of all masters may be old when it writes, unless it saw them after the loss.
     if (noSource === 'all unknown' && !this.options.allAtOnce) return;
-    this.setMarker(state, S, m, ttls[S]);
-    emit(this.next, action('write alone', S, m));
+    emit(this.marked(state, S, m, ttls[S]), action('write alone', S, m));
   }
 
   private lose(state: Uint8Array, emit: Emit): void {
@@ -315,34 +313,8 @@ export class MaxTtlModel implements Model {
     emit(next, action('tick'));
   }
 
-  describe(code: number, before: Uint8Array): string {
-    const kind = KINDS[code >> 8]!;
-    const c = (code >> 4) & 15;
-    const who = NAMES[c]!;
-    const m = code & 15;
-    const master = `m${m + 1}`;
-    switch (kind) {
-      case 'tick':
-        return 'a tick passes';
-      case 'begin':
-        return `${who} starts ${before[client(c) + BELIEF]! > 0 ? 'an extension' : 'an attempt'}`;
-      case 'ask':
-        return `${master} grants to ${who}`;
-      case 'read':
-        return `${who} accepts the marker of ${master}`;
-      case 'confirm':
-        return `${who} confirms its level on ${master}`;
-      case 'write':
-        return `${who} writes a marker for ${master} with the level of another master`;
-      case 'notice':
-        return `${who} sees unknown data on ${master}, reads no known one, waits`;
-      case 'write alone':
-        return `${who} writes a marker for ${master} with its own level`;
-      case 'loss':
-        return `${master} loses its data`;
-      case 'all lost':
-        return 'all masters lose their data';
-    }
+  describe(code: number): string {
+    return describe(code, NAMES);
   }
 
   show(state: Uint8Array): string {
@@ -360,11 +332,6 @@ export class MaxTtlModel implements Model {
     });
     return [...masters, ...clients].join(' | ');
   }
-
-  private copy(state: Uint8Array): Uint8Array {
-    this.next.set(state);
-    return this.next;
-  }
 }
 
 function client(c: number): number {
@@ -373,8 +340,4 @@ function client(c: number): number {
 
 function effective(state: Uint8Array, m: number): number {
   return Math.max(state[m * MASTER + PREV]!, state[m * MASTER + NEXT]!);
-}
-
-function action(kind: Kind, c = 0, master = 0): number {
-  return (KINDS.indexOf(kind) << 8) | (c << 4) | master;
 }

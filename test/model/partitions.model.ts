@@ -1,8 +1,8 @@
-import { type Emit, type Model } from './checker.js';
-import { bitCount, decrement } from './states.js';
+import { type Emit } from './checker.js';
+import { bitCount, decrement, StateModel, stepsOf } from './states.js';
 
 /** A part of Protocol 12.8 that is left out. */
-export type PartitionsWeakening =
+type PartitionsWeakening =
   | 'any order after a refusal'
   | 'one partition is enough'
   | 'an extension counts if one partition extends'
@@ -36,27 +36,33 @@ const CLIENT = 4;
 
 const NAMES = 'ABC';
 
-const KINDS = ['tick', 'begin', 'ask', 'refuse', 'release', 'arrive', 'lose'] as const;
-type Kind = (typeof KINDS)[number];
+const { action, describe } = stepsOf({
+  tick: () => 'a tick passes',
+  begin: (client) => `${client} begins an attempt`,
+  'begin to extend': (client) => `${client} begins an extension`,
+  grant: (client, partition) => `${partition} grants ${client}`,
+  extend: (client, partition) => `${partition} extends what ${client} has`,
+  refuse: (client, partition) => `${partition} refuses ${client}`,
+  release: (client) => `${client} releases`,
+  stop: (client) => `${client} stops waiting`,
+  arrive: (client, partition) => `the release of ${client} reaches ${partition}`,
+  lose: (_, partition) => `${partition} loses its data`,
+});
 
 /**
  * Protocol 12.8: locks of several partitions of one cluster. Each partition decides alone, and a loss of its data with the
  * quarantine that follows is one step. A release takes its time, and the next request of its sender overtakes it nowhere,
  * because a connection keeps the order.
  */
-export class PartitionsModel implements Model {
-  readonly width: number;
+export class PartitionsModel extends StateModel<PartitionsOptions> {
   private readonly losses: number;
   private readonly sets: readonly number[];
-  private readonly weak: ReadonlySet<PartitionsWeakening>;
-  private readonly next: Uint8Array;
 
-  constructor(private readonly options: PartitionsOptions) {
-    this.losses = options.partitions * PARTITION + options.clients.length * CLIENT;
-    this.width = this.losses + 1;
+  constructor(options: PartitionsOptions) {
+    const losses = options.partitions * PARTITION + options.clients.length * CLIENT;
+    super(options, losses + 1);
+    this.losses = losses;
     this.sets = options.clients.map((partitions) => partitions.reduce((mask, p) => mask | (1 << p), 0));
-    this.weak = new Set(options.without);
-    this.next = new Uint8Array(this.width);
   }
 
   initial(): Uint8Array[] {
@@ -115,7 +121,7 @@ export class PartitionsModel implements Model {
     const next = this.copy(state);
     next[at + ROUND] = this.options.ttl;
     next[at + GRANTED] = 0;
-    emit(next, action('begin', c));
+    emit(next, action(state[at + BELIEF]! > 0 ? 'begin to extend' : 'begin', c));
   }
 
   /** The partitions that a round asks next: all of them, or after a refusal the first one that has not granted. */
@@ -153,7 +159,7 @@ export class PartitionsModel implements Model {
       next[at + GRANTED] = 0;
       next[at + ORDERED] = 0;
     }
-    emit(next, action('ask', c, p));
+    emit(next, action(extends_ ? 'extend' : 'grant', c, p));
   }
 
   private enough(extends_: boolean): number {
@@ -179,7 +185,7 @@ export class PartitionsModel implements Model {
     const next = this.copy(state);
     this.giveUp(next, c);
     next[this.client(c) + ORDERED] = 0;
-    emit(next, action('release', c));
+    emit(next, action(state[this.client(c) + BELIEF]! > 0 ? 'release' : 'stop', c));
   }
 
   private arrive(state: Uint8Array, p: number, emit: Emit): void {
@@ -219,28 +225,8 @@ export class PartitionsModel implements Model {
     emit(next, action('tick'));
   }
 
-  describe(code: number, before: Uint8Array): string {
-    const kind = KINDS[code >> 8]!;
-    const c = (code >> 4) & 15;
-    const name = NAMES[c]!;
-    const partition = `p${(code & 15) + 1}`;
-    const extends_ = before[this.client(c) + BELIEF]! > 0;
-    switch (kind) {
-      case 'tick':
-        return 'a tick passes';
-      case 'begin':
-        return `${name} begins ${extends_ ? 'an extension' : 'an attempt'}`;
-      case 'ask':
-        return `${partition} ${extends_ ? 'extends what' : 'grants'} ${name}${extends_ ? ' has' : ''}`;
-      case 'refuse':
-        return `${partition} refuses ${name}`;
-      case 'release':
-        return `${name} ${extends_ ? 'releases' : 'stops waiting'}`;
-      case 'arrive':
-        return `the release of ${name} reaches ${partition}`;
-      case 'lose':
-        return `${partition} loses its data`;
-    }
+  describe(code: number): string {
+    return describe(code, NAMES, ['p1', 'p2', 'p3']);
   }
 
   show(state: Uint8Array): string {
@@ -266,13 +252,4 @@ export class PartitionsModel implements Model {
   private client(c: number): number {
     return this.options.partitions * PARTITION + c * CLIENT;
   }
-
-  private copy(state: Uint8Array): Uint8Array {
-    this.next.set(state);
-    return this.next;
-  }
-}
-
-function action(kind: Kind, c = 0, p = 0): number {
-  return (KINDS.indexOf(kind) << 8) | (c << 4) | p;
 }

@@ -1,32 +1,23 @@
-import { LeasesModel, type Request } from './leases.model.js';
+import { type LeaseOptions, LeasesModel, type Request } from './leases.model.js';
 
-/** A rule of section 11 that is left out. */
-export type PermitsWeakening =
-  /** No slots: each master lets as many clients in as there are permits. */
-  'a counter of two on each master';
+/** A rule of section 11 that is left out: no slots, each master lets as many clients in as there are permits. */
+type PermitsWeakening = 'a counter of two on each master';
 
-export interface PermitsOptions {
-  readonly masters: 3 | 5;
+export interface PermitsOptions extends Omit<LeaseOptions<PermitsWeakening>, 'clients'> {
   readonly permits: number;
   /** The ttl of each client, in ticks. */
   readonly clients: readonly number[];
-  readonly losses: number;
-  /** Ticks for which a master that has lost its data grants nothing. By default the longest ttl. */
-  readonly quarantine?: number;
-  readonly lossy?: boolean;
-  readonly sorted?: boolean;
-  readonly without?: readonly PermitsWeakening[];
 }
 
 /** Protocol 11.10: `c` permits are `c` ordinary locks. An attempt may choose any slot. */
-export class PermitsModel extends LeasesModel {
+export class PermitsModel extends LeasesModel<PermitsWeakening> {
   protected override readonly choices: number;
   private readonly counter: boolean;
 
   constructor(private readonly settings: PermitsOptions) {
     const clients = settings.clients.map((ttl, c) => ({ name: 'ABCD'[c]!, kind: 'permit', ttl }));
     super({ ...settings, clients });
-    this.counter = settings.without?.includes('a counter of two on each master') ?? false;
+    this.counter = this.weak.has('a counter of two on each master');
     this.choices = this.counter ? 1 : settings.permits;
   }
 
@@ -82,11 +73,6 @@ export class PermitsModel extends LeasesModel {
         if (first === 1) next[at] = 1 - next[at]!;
       }
     }
-  }
-
-  protected override wanted({ c, choice }: Required<Request>): string {
-    const attempt = `the attempt of ${this.options.clients[c]!.name}`;
-    return this.counter ? attempt : `${attempt} on slot ${choice}`;
   }
 
   protected showKey(state: Uint8Array, m: number): string {

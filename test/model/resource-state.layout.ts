@@ -1,4 +1,5 @@
 // Where the model of section 10 keeps what, and the canonical form of its states.
+import { sortRecords } from './states.js';
 
 /** Highest promised ballot. Ballots are numbered in their order, from one; 0 is none. */
 export const PROMISE = 0;
@@ -107,19 +108,6 @@ export class ResourceStateLayout {
 
   /** Masters are alike: any order of them is the same state. */
   sort(state: Uint8Array): void {
-    for (let end = this.masters - 1; end > 0; end -= 1) {
-      for (let m = 0; m < end; m += 1) this.order(state, this.master(m), this.master(m + 1));
-    }
-  }
-
-  private order(state: Uint8Array, left: number, right: number): void {
-    let offset = 0;
-    while (offset < this.masterWidth && state[left + offset] === state[right + offset]) offset += 1;
-    if (offset === this.masterWidth || state[left + offset]! < state[right + offset]!) return;
-    for (; offset < this.masterWidth; offset += 1) {
-      const byte = state[left + offset]!;
-      state[left + offset] = state[right + offset]!;
-      state[right + offset] = byte;
-    }
+    sortRecords(state, { width: this.masterWidth, count: this.masters });
   }
 }

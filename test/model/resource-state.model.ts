@@ -1,4 +1,4 @@
-import { type Emit, type Model } from './checker.js';
+import { type Emit } from './checker.js';
 import {
   ACK,
   ACK_BEFORE,
@@ -19,9 +19,10 @@ import {
   SUPERSEDED_THEN,
   VALUE,
 } from './resource-state.layout.js';
+import { StateModel, stepsOf } from './states.js';
 
 /** A rule of section 10 that is left out, or that could be read in another way. */
-export type ResourceStateWeakening =
+type ResourceStateWeakening =
   | 'no promise on read'
   | 'a refused open counts'
   | 'numbers are not unique, equal ones are promised'
@@ -85,8 +86,20 @@ const GIVEN = [
   { holder: -1, seq: 0, name: 'old' },
 ];
 
-const KINDS = ['reply', 'skip', 'write', 'lost', 'late', 'again', 'loss', 'expire', 'install'] as const;
-type Kind = (typeof KINDS)[number];
+const NAMES = 'ABC';
+
+const steps = stepsOf({
+  reply: (holder, master) => `${master} answers the open of ${holder}`,
+  skip: (holder) => `${holder}'s get returns without a write`,
+  write: (holder, master, seq) => `${master} acknowledges ${holder}.${seq}`,
+  lost: (holder, master, seq) => `${master} stores ${holder}.${seq}, and its answer is lost`,
+  late: (holder, master, seq) => `${master} stores ${holder}.${seq} late`,
+  again: (holder) => `${holder}'s next get returns from memory`,
+  loss: (_, master) => `${master} loses its data`,
+  expire: (_, master) => `what ${master} stores expires`,
+  install: (_, master) => `${master} gets the late marker of a new installation`,
+});
+type Step = Parameters<typeof steps.action>[0];
 
 /** The write of a holder at a master. */
 interface Write {
@@ -103,34 +116,30 @@ interface Write {
  * are explored: lost replies and repeated rounds of an open, promises on masters that do not count, promises raised by
  * a write, and the comparison of lock keys. For the same reason a holder begins when a first master answers its open.
  */
-export class ResourceStateModel implements Model {
-  readonly width: number;
+export class ResourceStateModel extends StateModel<ResourceStateOptions> {
   private readonly quorum: number;
   private readonly at: ResourceStateLayout;
   /** Ballots that are older than those of all holders. */
   private readonly oldBallots: number;
-  private readonly weak: ReadonlySet<ResourceStateWeakening>;
-  private readonly next: Uint8Array;
   /** The value of each write of each holder. */
   private readonly values: readonly (readonly number[])[];
   private readonly setters: readonly { readonly holder: number; readonly seq: number; readonly name: string }[];
   private readonly roles: readonly string[];
   private readonly repeats: boolean;
 
-  constructor(private readonly options: ResourceStateOptions) {
+  constructor(options: ResourceStateOptions) {
     const { masters, holders } = options;
+    const at = new ResourceStateLayout(masters, holders.length);
+    super(options, at.width);
+    this.at = at;
     this.quorum = Math.floor(masters / 2) + 1;
-    this.at = new ResourceStateLayout(masters, holders.length);
-    this.width = this.at.width;
     this.oldBallots = options.stale ? 1 : 0;
-    this.weak = new Set(options.without);
-    this.next = new Uint8Array(this.width);
     const setters = [...GIVEN];
     this.values = holders.map((writes, holder) => {
       const values = [0];
       for (const [before, write] of writes.entries()) {
         const seq = before + 1;
-        if (write === 'set') setters.push({ holder, seq, name: `${name(holder).toLowerCase()}${seq}` });
+        if (write === 'set') setters.push({ holder, seq, name: `${NAMES[holder]!.toLowerCase()}${seq}` });
         values.push(setters.length - 1);
       }
       return values;
@@ -177,8 +186,8 @@ export class ResourceStateModel implements Model {
     if (this.waits(state, c)) return;
     const highest = Math.max(this.oldBallots, this.at.highestBallot(state));
     const equal =
-      this.has('numbers are not unique, equal ones are promised') ||
-      this.has('numbers are not unique, equal ones are refused');
+      this.weak.has('numbers are not unique, equal ones are promised') ||
+      this.weak.has('numbers are not unique, equal ones are refused');
     for (let ballot = this.oldBallots + 1; ballot <= highest + 1; ballot += 1) {
       const begun = state.slice();
       this.at.shift(begun, ballot);
@@ -201,7 +210,7 @@ export class ResourceStateModel implements Model {
 
   private note(next: Uint8Array, c: number, ballot: number): void {
     for (let m = 0; m < this.options.masters; m += 1) {
-      const noted = !this.quarantined(next, m) || this.has('nonce noted during the quarantine');
+      const noted = !this.quarantined(next, m) || this.weak.has('nonce noted during the quarantine');
       if (noted) next[this.at.knows(c, m)] = NOTED;
     }
     const at = this.at.holder(c);
@@ -214,7 +223,7 @@ export class ResourceStateModel implements Model {
    * A quarantine outlasts each open round that had a reply from here when the data was lost. A longer one only forbids.
    */
   private quarantined(state: Uint8Array, m: number): boolean {
-    if (this.has('no quarantine')) return false;
+    if (this.weak.has('no quarantine')) return false;
     for (let c = 0; c < this.options.holders.length; c += 1) {
       if (state[this.at.holder(c) + PHASE] !== OPENING) continue;
       if ((state[this.at.knows(c, m)]! & (NOTED | REPLIED)) === REPLIED) return true;
@@ -241,9 +250,9 @@ export class ResourceStateModel implements Model {
   // Protocol 10.6
   private skips(state: Uint8Array, c: number, replies: number): boolean {
     const at = this.at.holder(c);
-    if (this.has('no write-back')) return true;
-    if (this.has('nothing is not written back') && state[at + READ_VALUE] === 0) return true;
-    const enough = replies === this.options.masters || this.has('write-back skipped when a quorum agrees');
+    if (this.weak.has('no write-back')) return true;
+    if (this.weak.has('nothing is not written back') && state[at + READ_VALUE] === 0) return true;
+    const enough = replies === this.options.masters || this.weak.has('write-back skipped when a quorum agrees');
     return enough && (state[at + FLAGS]! & DISAGREE) === 0;
   }
 
@@ -252,19 +261,19 @@ export class ResourceStateModel implements Model {
     const there = this.at.master(m);
     if (!this.runs(state, c, m) || (state[this.at.knows(c, m)]! & REPLIED) !== 0) return;
     // Protocol 10.3
-    if (state[there + COUNTS] === 0 && !this.has('replies of other data count')) {
-      if (this.has('open marks the data as written')) this.mark(state, c, m, emit);
+    if (state[there + COUNTS] === 0 && !this.weak.has('replies of other data count')) {
+      if (this.weak.has('open marks the data as written')) this.mark(state, c, m, emit);
       return;
     }
     const ahead = state[at + OWN]! - state[there + PROMISE]!;
     // Protocol 10.5
-    const refused = this.has('numbers are not unique, equal ones are promised') ? ahead < 0 : ahead <= 0;
-    if (refused && !this.has('a refused open counts')) return;
+    const refused = this.weak.has('numbers are not unique, equal ones are promised') ? ahead < 0 : ahead <= 0;
+    if (refused && !this.weak.has('a refused open counts')) return;
     const next = this.copy(state);
-    if (!this.has('no promise on read') && !refused) next[there + PROMISE] = state[at + OWN]!;
+    if (!this.weak.has('no promise on read') && !refused) next[there + PROMISE] = state[at + OWN]!;
     next[this.at.knows(c, m)]! |= REPLIED;
     const newer = compare(state, there + BALLOT, at + READ);
-    const differs = this.has('write-back skipped when all agree on the value')
+    const differs = this.weak.has('write-back skipped when all agree on the value')
       ? state[there + VALUE] !== state[at + READ_VALUE]
       : newer !== 0;
     const first = this.at.count(state, c, REPLIED) === 0;
@@ -298,7 +307,8 @@ export class ResourceStateModel implements Model {
     sent[at + PHASE] = WRITING;
     sent[at + SENT] = seq;
     if (this.options.holders[c]![seq - 1] === 'repeat') sent[at + SUPERSEDED_THEN] = state[this.at.superseded]!;
-    const both = this.has('two sets in flight') && seq === 2 && state[at + SENT] === 1 && state[at + PHASE] === WRITING;
+    const both =
+      this.weak.has('two sets in flight') && seq === 2 && state[at + SENT] === 1 && state[at + PHASE] === WRITING;
     for (let m = 0; m < this.options.masters; m += 1) {
       const knows = this.at.knows(c, m);
       const before = both && (sent[knows]! & ACK) !== 0 ? ACK_BEFORE : 0;
@@ -316,7 +326,7 @@ export class ResourceStateModel implements Model {
     }
     for (let seq = sent + 1; seq <= this.options.holders[c]!.length; seq += 1) this.send(state, c, seq, emit);
     // Protocol 10.6
-    if (!this.has('a later get answers from memory') || state[at + PHASE] !== RESTING || sent > 0) return;
+    if (!this.weak.has('a later get answers from memory') || state[at + PHASE] !== RESTING || sent > 0) return;
     const next = this.copy(state);
     next[at + SUPERSEDED_THEN] = state[this.at.superseded]!;
     this.returned(next, c);
@@ -332,8 +342,8 @@ export class ResourceStateModel implements Model {
     const at = this.at.holder(c);
     const there = this.at.master(m);
     if (!this.runs(state, c, m)) return;
-    if (state[at + OWN]! < state[there + PROMISE]! && !this.has('no promise on read')) return;
-    const old = seq === 0 && this.has('write-back under the old version');
+    if (state[at + OWN]! < state[there + PROMISE]! && !this.weak.has('no promise on read')) return;
+    const old = seq === 0 && this.weak.has('write-back under the old version');
     const ballot = old ? state[at + READ]! : state[at + OWN]!;
     const number = old ? state[at + READ_SEQ]! : this.numbered(seq);
     const newer = ballot - state[there + BALLOT]! || number - state[there + SEQ]!;
@@ -354,7 +364,7 @@ export class ResourceStateModel implements Model {
   }
 
   private numbered(seq: number): number {
-    return this.has('seq not raised for the next value') ? Math.min(seq, 1) : seq;
+    return this.weak.has('seq not raised for the next value') ? Math.min(seq, 1) : seq;
   }
 
   private acknowledge(written: Uint8Array, write: Write, bit: number, emit: Emit): void {
@@ -390,7 +400,7 @@ export class ResourceStateModel implements Model {
   private returned(next: Uint8Array, c: number): void {
     const at = this.at.holder(c);
     const value = next[at + READ_VALUE]!;
-    if (this.has('no holder opens before the acknowledgement')) next[at + FLAGS]! |= GOT;
+    if (this.weak.has('no holder opens before the acknowledgement')) next[at + FLAGS]! |= GOT;
     this.confirm(next, c, value);
     this.supersede(next, c, { value, seq: 0 });
   }
@@ -422,7 +432,7 @@ export class ResourceStateModel implements Model {
 
   // Protocol 10.4
   private runs(state: Uint8Array, c: number, m: number): boolean {
-    if ((state[this.at.knows(c, m)]! & NOTED) === 0 && !this.has('no noted nonce')) return false;
+    if ((state[this.at.knows(c, m)]! & NOTED) === 0 && !this.weak.has('no noted nonce')) return false;
     return !this.quarantined(state, m);
   }
 
@@ -445,14 +455,14 @@ export class ResourceStateModel implements Model {
 
   private expire(state: Uint8Array, m: number, emit: Emit): void {
     const there = this.at.master(m);
-    if (this.has('a promise expires') && state[there + PROMISE] !== 0) {
+    if (this.weak.has('a promise expires') && state[there + PROMISE] !== 0) {
       const next = this.copy(state);
       next[there + PROMISE] = 0;
       this.emit(next, 'expire', emit, { m });
     }
     // What the first holder sets expires before the old entry does.
     const first = this.at.holder(0);
-    if (!this.has('a newer value expires before an older one') || state[first + PHASE] !== RESTING) return;
+    if (!this.weak.has('a newer value expires before an older one') || state[first + PHASE] !== RESTING) return;
     if (state[first + SENT] === 0 || state[there + BALLOT] !== state[first + OWN]) return;
     const next = this.copy(state);
     this.at.clear(next, m);
@@ -461,17 +471,18 @@ export class ResourceStateModel implements Model {
 
   /** A client found a new installation, and writes its marker after the data was written by others and lost. */
   private install(state: Uint8Array, m: number, emit: Emit): void {
-    if (!this.has('a reset master passes for a new installation') || state[this.at.master(m) + COUNTS] !== 0) return;
+    if (!this.weak.has('a reset master passes for a new installation') || state[this.at.master(m) + COUNTS] !== 0)
+      return;
     const next = this.copy(state);
     next[this.at.master(m) + COUNTS] = 1;
     this.emit(next, 'install', emit, { m });
   }
 
-  private emit(next: Uint8Array, kind: Kind, emit: Emit, { c = 0, m = 0, seq = 0 }: Partial<Write>): void {
+  private emit(next: Uint8Array, step: Step, emit: Emit, { c = 0, m = 0, seq = 0 }: Partial<Write>): void {
     this.forget(next);
     this.at.renumber(next, this.oldBallots);
     if (this.options.sorted) this.at.sort(next);
-    emit(next, (KINDS.indexOf(kind) << 12) | (seq << 8) | (c << 4) | m);
+    emit(next, steps.action(step, c, m, seq));
   }
 
   /** Drops what no later step and no property depends on. */
@@ -487,7 +498,7 @@ export class ResourceStateModel implements Model {
 
   private forgetHolder(next: Uint8Array, c: number, phase: number): void {
     const at = this.at.holder(c);
-    let active = this.has('no noted nonce') || this.has('a later get answers from memory');
+    let active = this.weak.has('no noted nonce') || this.weak.has('a later get answers from memory');
     for (let m = 0; m < this.options.masters; m += 1) {
       const knows = this.at.knows(c, m);
       const there = this.at.master(m);
@@ -506,50 +517,27 @@ export class ResourceStateModel implements Model {
   }
 
   private get getsAgain(): boolean {
-    return this.repeats || this.has('a later get answers from memory');
+    return this.repeats || this.weak.has('a later get answers from memory');
   }
 
   /** Whether what a master refuses now it may accept later. */
   private get forgetful(): boolean {
     return (
-      this.has('no promise on read') ||
-      this.has('a promise expires') ||
-      this.has('a newer value expires before an older one')
+      this.weak.has('no promise on read') ||
+      this.weak.has('a promise expires') ||
+      this.weak.has('a newer value expires before an older one')
     );
   }
 
   describe(code: number): string {
-    const kind = KINDS[code >> 12]!;
-    const holder = name((code >> 4) & 15);
-    const write = `${holder}.${(code >> 8) & 15}`;
-    const master = `m${(code & 15) + 1}`;
-    switch (kind) {
-      case 'reply':
-        return `${master} answers the open of ${holder}`;
-      case 'skip':
-        return `${holder}'s get returns without a write`;
-      case 'write':
-        return `${master} acknowledges ${write}`;
-      case 'lost':
-        return `${master} stores ${write}, and its answer is lost`;
-      case 'late':
-        return `${master} stores ${write} late`;
-      case 'again':
-        return `${holder}'s next get returns from memory`;
-      case 'loss':
-        return `${master} loses its data`;
-      case 'expire':
-        return `what ${master} stores expires`;
-      case 'install':
-        return `${master} gets the late marker of a new installation`;
-    }
+    return steps.describe(code, NAMES);
   }
 
   show(state: Uint8Array): string {
     const { masters, holders } = this.options;
     const begun = holders.flatMap((_, c) => (state[this.at.holder(c) + PHASE] === IDLE ? [] : [c]));
     const own = (c: number): number => state[this.at.holder(c) + OWN]!;
-    const order = begun.sort((left, right) => own(left) - own(right)).map(name);
+    const order = begun.sort((left, right) => own(left) - own(right)).map((c) => NAMES[c]!);
     return [
       ...Array.from({ length: masters }, (_, m) => this.showMaster(state, m)),
       ...holders.map((_, c) => this.showHolder(state, c)),
@@ -570,18 +558,18 @@ export class ResourceStateModel implements Model {
     const at = this.at.holder(c);
     switch (state[at + PHASE]!) {
       case IDLE:
-        return `${name(c)} -`;
+        return `${NAMES[c]!} -`;
       case OPENING:
-        return `${name(c)} opens ${this.mask(state, c, REPLIED)} read ${this.setters[state[at + READ_VALUE]!]!.name}`;
+        return `${NAMES[c]!} opens ${this.mask(state, c, REPLIED)} read ${this.setters[state[at + READ_VALUE]!]!.name}`;
       case WRITING:
-        return `${name(c)}.${state[at + SENT]!} ${this.mask(state, c, ACK)}`;
+        return `${NAMES[c]!}.${state[at + SENT]!} ${this.mask(state, c, ACK)}`;
       default:
-        return `${name(c)}.${state[at + SENT]!} done`;
+        return `${NAMES[c]!}.${state[at + SENT]!} done`;
     }
   }
 
   private owner(state: Uint8Array, ballot: number): string {
-    const owners = this.roles.flatMap((_, c) => (state[this.at.holder(c) + OWN] === ballot ? [name(c)] : []));
+    const owners = this.roles.flatMap((_, c) => (state[this.at.holder(c) + OWN] === ballot ? [NAMES[c]!] : []));
     return owners.length === 0 ? 'old' : owners.join('=');
   }
 
@@ -591,21 +579,8 @@ export class ResourceStateModel implements Model {
     );
     return `[${masters.flat().join(' ')}]`;
   }
-
-  private has(weakening: ResourceStateWeakening): boolean {
-    return this.weak.has(weakening);
-  }
-
-  private copy(state: Uint8Array): Uint8Array {
-    this.next.set(state);
-    return this.next;
-  }
 }
 
 function compare(state: Uint8Array, left: number, right: number): number {
   return state[left]! - state[right]! || state[left + 1]! - state[right + 1]!;
-}
-
-function name(c: number): string {
-  return 'ABC'[c]!;
 }

@@ -26,7 +26,7 @@ export function configurationsOf<Options extends object>(
   whereItHolds: Partial<Options> = {},
 ) {
   type Base = Options & { readonly quick?: boolean };
-  type Weakening = { readonly story?: string; readonly without?: readonly string[] };
+  type Weakening = { readonly story: string; readonly without?: readonly string[] };
   return {
     holds: (base: Base, named: Readonly<Record<string, Partial<Base>>>): Configuration[] =>
       Object.entries(named).map(([name, changes]) => {
@@ -40,7 +40,7 @@ export function configurationsOf<Options extends object>(
     ): Weakened[] =>
       Object.entries(named).map(([name, changes]) => {
         const all = { ...base, ...(typeof changes === 'string' ? { story: changes } : changes) };
-        const { quick = true, story = '', without = [], ...options }: Base & Weakening = all;
+        const { quick = true, story, without = [], ...options }: Base & Weakening = all;
         const weakened = { ...options, without: [...without, name] };
         return { name, story, quick, model: () => create(weakened as unknown as Options) };
       }),

@@ -1,8 +1,8 @@
-import { type Emit, type Model } from './checker.js';
-import { bitCount, decrement } from './states.js';
+import { type Emit } from './checker.js';
+import { bitCount, decrement, StateModel, stepsOf } from './states.js';
 
 /** A rule of Sentinel groups that is left out. */
-export type SentinelWeakening =
+type SentinelWeakening =
   | 'no view'
   | 'one sentinel confirms a vote'
   | 'one sentinel is enough for a marker'
@@ -37,8 +37,16 @@ const SERVER = 4;
 const [OWNER, EXPIRY, KNOWN, FROM] = [0, 1, 2, 3];
 const CLIENT = 7;
 const [BELIEF, ROUND, EPOCH, CONFIRMED, SENT, ASKED, ANSWERS] = [0, 1, 2, 3, 4, 5, 6];
-const STEPS = ['tick', 'promote', 'hear', 'begin', 'vote', 'mark', 'answer'] as const;
-type ModelStep = (typeof STEPS)[number];
+
+const { action, describe } = stepsOf({
+  tick: () => 'a tick passes',
+  promote: (_, sentinel) => `${sentinel} promotes the replica`,
+  hear: (_, sentinel) => `${sentinel} hears of a failover`,
+  begin: (client) => `${client} sends a request`,
+  vote: (client) => `the vote for ${client} counts`,
+  mark: (client) => `${client} writes a marker`,
+  answer: (client, sentinel) => `${sentinel} answers the view of ${client}`,
+});
 
 /**
  * A primary and its replica behind sentinels as the only master, and two clients. Ticks are whole, and clocks agree.
@@ -47,15 +55,9 @@ type ModelStep = (typeof STEPS)[number];
  * them is open. The old primary acknowledges as long as it likes, and the promoted one lacks the lock, or has a copy of
  * it. The answers to a view come one by one, at any time.
  */
-export class SentinelModel implements Model {
-  readonly width: number;
-  private readonly weak: ReadonlySet<SentinelWeakening>;
-  private readonly next: Uint8Array;
-
-  constructor(private readonly options: SentinelOptions) {
-    this.width = options.sentinels + SERVERS.length * SERVER + CLIENTS.length * CLIENT;
-    this.weak = new Set(options.without);
-    this.next = new Uint8Array(this.width);
+export class SentinelModel extends StateModel<SentinelOptions> {
+  constructor(options: SentinelOptions) {
+    super(options, options.sentinels + SERVERS.length * SERVER + CLIENTS.length * CLIENT);
   }
 
   initial(): Uint8Array[] {
@@ -97,14 +99,14 @@ export class SentinelModel implements Model {
           next[promoted + KNOWN] = 0;
           next[promoted + FROM] = 0;
           this.disconnect(next, newest - 1);
-          emit(this.sorted(next), action('promote', s));
+          emit(this.sorted(next), action('promote', 0, s));
         }
       }
       for (const epoch of new Set(epochs)) {
         if (epoch <= epochs[s]!) continue;
         const next = this.copy(state);
         next[s] = epoch;
-        emit(this.sorted(next), action('hear', s));
+        emit(this.sorted(next), action('hear', 0, s));
       }
     }
   }
@@ -255,24 +257,7 @@ export class SentinelModel implements Model {
   }
 
   describe(code: number): string {
-    const [first, second] = [(code >> 4) & 15, code & 15];
-    const client = NAMES[first] ?? '';
-    switch (STEPS[code >> 8]!) {
-      case 'tick':
-        return 'a tick passes';
-      case 'promote':
-        return `s${first + 1} promotes the replica`;
-      case 'hear':
-        return `s${first + 1} hears of a failover`;
-      case 'begin':
-        return `${client} sends a request`;
-      case 'vote':
-        return `the vote for ${client} counts`;
-      case 'mark':
-        return `${client} writes a marker`;
-      case 'answer':
-        return `s${second + 1} answers the view of ${client}`;
-    }
+    return describe(code, NAMES, ['s1', 's2', 's3', 's4', 's5']);
   }
 
   show(state: Uint8Array): string {
@@ -300,13 +285,4 @@ export class SentinelModel implements Model {
   private client(c: number): number {
     return this.options.sentinels + SERVERS.length * SERVER + c * CLIENT;
   }
-
-  private copy(state: Uint8Array): Uint8Array {
-    this.next.set(state);
-    return this.next;
-  }
-}
-
-function action(step: ModelStep, first = 0, second = 0): number {
-  return (STEPS.indexOf(step) << 8) | (first << 4) | second;
 }

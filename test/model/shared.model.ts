@@ -1,43 +1,32 @@
 import { type Emit } from './checker.js';
-import { LeasesModel, type Request } from './leases.model.js';
+import { type LeaseOptions, LeasesModel, type Request } from './leases.model.js';
 
 /** A rule of section 11 that is left out. */
-export type SharedWeakening =
+type SharedWeakening =
   | 'heal over a string'
   | 'heal over a set'
   | 'release by DEL'
   | 'expiry relative to the last request'
   | 'expiry that only grows';
 
-export interface SharedOptions {
-  readonly masters: 3 | 5;
+export interface SharedOptions extends Omit<LeaseOptions<SharedWeakening>, 'clients'> {
   /** The ttl of each shared and of each exclusive client, in ticks. */
   readonly shared: readonly number[];
   readonly exclusive: readonly number[];
-  readonly losses: number;
-  /** Ticks for which a master that has lost its data grants nothing. By default the longest ttl. */
-  readonly quarantine?: number;
   /** A master may reserve its key for a client, at most one master at a time. */
   readonly reservations?: boolean;
   /** Exclusive clients write `want`, and no shared request is older. */
   readonly barrier?: boolean;
-  readonly lossy?: boolean;
-  readonly sorted?: boolean;
-  readonly without?: readonly SharedWeakening[];
 }
 
 const NAMES = { shared: 'STU', exclusive: 'XYZ' };
-
-const RESERVE = 0;
-const WANT = 1;
 
 /**
  * Section 11: shared and exclusive holders of one key. A string is an exclusive holder or a reservation of one; a set has
  * shared members, each with its end, and reservations.
  */
-export class SharedModel extends LeasesModel {
+export class SharedModel extends LeasesModel<SharedWeakening> {
   private readonly exclusive: readonly boolean[];
-  private readonly weak: ReadonlySet<SharedWeakening>;
 
   constructor(private readonly settings: SharedOptions) {
     const clients = (['shared', 'exclusive'] as const).flatMap((kind) =>
@@ -45,7 +34,6 @@ export class SharedModel extends LeasesModel {
     );
     super({ ...settings, clients });
     this.exclusive = clients.map(({ kind }) => kind === 'exclusive');
-    this.weak = new Set(settings.without);
   }
 
   violation(state: Uint8Array): string | undefined {
@@ -81,7 +69,7 @@ export class SharedModel extends LeasesModel {
       next[this.at.end(c, m)] = this.ttl(c);
     } else {
       if (this.holder(next, m) >= 0 || (reserved >= 0 && this.exclusive[reserved])) return false;
-      if (reserved !== c && this.deferred(next, { c, m })) return false;
+      if (reserved !== c && next[this.at.want(m)] !== 0) return false;
       this.add(next, { c, m });
     }
     if (reserved === c) next[this.at.reserved(m)] = 0;
@@ -143,7 +131,7 @@ export class SharedModel extends LeasesModel {
     if (this.exclusive[c] && this.hasMembers(state, m)) return;
     const next = this.copy(state);
     next[this.at.reserved(m)] = c + 1;
-    this.emit(next, 'other', emit, { ...request, choice: RESERVE });
+    this.emit(next, 'reserve', emit, request);
   }
 
   /** Protocol 11.6: an exclusive client that is refused by a set. */
@@ -155,15 +143,11 @@ export class SharedModel extends LeasesModel {
     if (!refused) return;
     const next = this.copy(state);
     next[this.at.want(m)]! |= 1 << c;
-    this.emit(next, 'other', emit, { ...request, choice: WANT });
+    this.emit(next, 'want', emit, request);
   }
 
   protected override held(next: Uint8Array, c: number): void {
     for (let m = 0; m < this.options.masters; m += 1) next[this.at.want(m)]! &= ~(1 << c);
-  }
-
-  private deferred(state: Uint8Array, { m }: Request): boolean {
-    return state[this.at.want(m)] !== 0;
   }
 
   /** The client whose string is here, or -1. */
@@ -186,11 +170,6 @@ export class SharedModel extends LeasesModel {
       if (!exclusive) last = Math.max(last, state[this.at.end(c, m)]!);
     }
     return last;
-  }
-
-  protected override describeOther({ c, m, choice }: Required<Request>): string {
-    const { name } = this.options.clients[c]!;
-    return choice === RESERVE ? `m${m + 1} is reserved for ${name}` : `${name} writes that it wants m${m + 1}`;
   }
 
   protected showKey(state: Uint8Array, m: number): string {

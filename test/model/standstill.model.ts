@@ -1,8 +1,9 @@
 import { judgeStep, type Judgement, type Movement } from '../../lib/redis/guard/server-clock.js';
-import { type Emit, type Model } from './checker.js';
+import { type Emit } from './checker.js';
+import { MASTER_NAMES, StateModel, stepsOf } from './states.js';
 
 /** A rule that is left out, or the rule that was tried first. */
-export type StandstillWeakening =
+type StandstillWeakening =
   | 'the samples are forgotten'
   | 'what no answers decide is forgotten'
   | 'one other master is enough'
@@ -66,8 +67,15 @@ const SUSPECT_MOST = 8;
 /** Two bounds of each master's answer to the question. */
 const ANSWERS = 9;
 
-const KINDS = ['stand', 'set', 'sample', 'send', 'arrive', 'answer', 'judge'] as const;
-type Kind = (typeof KINDS)[number];
+const { action, describe } = stepsOf({
+  stand: (_, __, ticks) => `the clocks of C stand still for ${ticks}`,
+  set: (master) => `the clock of ${master} is set forward`,
+  sample: (master) => `${master} answers`,
+  send: (master) => `${master} sends an answer`,
+  arrive: (master) => `the answer of ${master} arrives`,
+  answer: (master, asked) => `${master} answers the question about ${asked}`,
+  judge: (master) => `C judges ${master}`,
+});
 
 const EXACT = [[0, 0]] as const;
 /** Bounds of an answer that takes half a tick. */
@@ -78,20 +86,16 @@ const SPEEDS = { before: [...EXACT, [0, 1]], after: [...EXACT, [-1, 0]] } as con
  * with earlier ones, by the judgement of the library itself. Time is not counted, only what C cannot see of it: every step
  * can happen at any time or never.
  */
-export class StandstillModel implements Model {
-  readonly width: number;
+export class StandstillModel extends StateModel<StandstillOptions> {
   private readonly size: number;
   private readonly quorum: number;
-  private readonly weak: ReadonlySet<StandstillWeakening>;
-  private readonly next: Uint8Array;
 
-  constructor(private readonly options: StandstillOptions) {
+  constructor(options: StandstillOptions) {
     const { masters } = options;
-    this.size = ANSWERS + 2 * masters;
-    this.width = MASTERS + masters * this.size;
-    this.weak = new Set(options.without);
+    const size = ANSWERS + 2 * masters;
+    super(options, MASTERS + masters * size);
+    this.size = size;
     this.quorum = Math.floor(masters / 2) + 1;
-    this.next = new Uint8Array(this.width);
   }
 
   initial(): Uint8Array[] {
@@ -157,7 +161,7 @@ export class StandstillModel implements Model {
         const next = this.copy(state);
         next[STANDS]! -= 1;
         next[STOOD]! += ticks;
-        this.emit(next, 'stand', ticks, emit);
+        emit(next, action('stand', 0, 0, ticks));
       }
     }
     const ticks = sets[sets.length - state[SETS]!];
@@ -167,7 +171,7 @@ export class StandstillModel implements Model {
       const next = this.copy(state);
       next[SETS]! -= 1;
       next[this.at(m) + SET] = ticks;
-      this.emit(next, 'set', m, emit);
+      emit(next, action('set', m));
     }
   }
 
@@ -178,7 +182,7 @@ export class StandstillModel implements Model {
       next[SENT_BY] = m + 1;
       next[SENT] = value;
       next[SENT_BEFORE] = 0;
-      this.emit(next, 'send', m, emit);
+      emit(next, action('send', m));
     }
     // A connection keeps the order of its answers.
     if (this.isSuspect(state, m) || state[SENT_BY] === m + 1) return;
@@ -188,7 +192,7 @@ export class StandstillModel implements Model {
     for (const [least, most] of this.speeds) {
       const next = this.copy(state);
       this.take(next, m, value + least, value + most);
-      this.emit(next, 'sample', m, emit);
+      emit(next, action('sample', m));
     }
   }
 
@@ -201,7 +205,7 @@ export class StandstillModel implements Model {
     if (isTaken && state[this.at(m) + ACCUSED] === 0 && !this.isSuspect(state, m)) {
       this.take(next, m, state[SENT]!, state[SENT]!);
     }
-    this.emit(next, 'arrive', m, emit);
+    emit(next, action('arrive', m));
   }
 
   private take(next: Uint8Array, m: number, least: number, most: number): void {
@@ -225,7 +229,7 @@ export class StandstillModel implements Model {
       const next = this.copy(state);
       next[at] = value + least;
       next[at + 1] = value + most;
-      this.emit(next, 'answer', m * 16 + other, emit);
+      emit(next, action('answer', other, m));
     }
   }
 
@@ -242,7 +246,7 @@ export class StandstillModel implements Model {
     // The next answer is judged anew.
     else if (this.weak.has('what no answers decide is forgotten')) next.fill(0, at + LEAST, at + COUNTED + 1);
     next.fill(0, at + SUSPECT_LEAST, at + this.size);
-    this.emit(next, 'judge', m, emit);
+    emit(next, action('judge', m));
   }
 
   /** `undefined` if what it showed was acted on meanwhile. */
@@ -326,34 +330,8 @@ export class StandstillModel implements Model {
     return MASTERS + m * this.size;
   }
 
-  private emit(next: Uint8Array, kind: Kind, detail: number, emit: Emit): void {
-    emit(next, (KINDS.indexOf(kind) << 8) | detail);
-  }
-
-  private copy(state: Uint8Array): Uint8Array {
-    this.next.set(state);
-    return this.next;
-  }
-
   describe(code: number): string {
-    const detail = code & 255;
-    const master = `m${(detail & 15) + 1}`;
-    switch (KINDS[code >> 8]!) {
-      case 'stand':
-        return `the clocks of C stand still for ${detail}`;
-      case 'set':
-        return `the clock of ${master} is set forward`;
-      case 'sample':
-        return `${master} answers`;
-      case 'send':
-        return `${master} sends an answer`;
-      case 'arrive':
-        return `the answer of ${master} arrives`;
-      case 'answer':
-        return `${master} answers the question about m${(detail >> 4) + 1}`;
-      case 'judge':
-        return `C judges ${master}`;
-    }
+    return describe(code, MASTER_NAMES, MASTER_NAMES);
   }
 
   show(state: Uint8Array): string {

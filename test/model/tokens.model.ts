@@ -1,8 +1,8 @@
-import { type Emit, type Model } from './checker.js';
-import { bitCount } from './states.js';
+import { type Emit } from './checker.js';
+import { bitCount, StateModel, stepsOf } from './states.js';
 
 /** A rule of section 9 that is left out. */
-export type TokensWeakening =
+type TokensWeakening =
   | 'draw without still-ours'
   | 'confirm on any majority'
   | 'confirm on draws of a minority'
@@ -64,27 +64,27 @@ const STANDS = 3;
 /** Numbers that pass in one tick of a wall clock: more than the model draws in one tick. */
 const PER_TICK = 8;
 
-const KINDS = [
-  'acquire',
-  'expire',
-  'set again',
-  'late',
-  'ask',
-  'round',
-  'draw',
-  'lose',
-  'loss',
-  'tick',
-  'all',
-] as const;
-type Kind = (typeof KINDS)[number];
+const NAMES = 'ABC';
+
+const { action, describe } = stepsOf({
+  acquire: (client, master) => `${master} grants to ${client}`,
+  expire: (_, master, key) => `key ${key + 1} expires on ${master}`,
+  'set again': (client, master) => `an extension of ${client} sets its key again on ${master}`,
+  late: (client, master) => `a late request of ${client} sets its key again on ${master}`,
+  ask: (client) => `${client} asks for its token`,
+  round: (client) => `${client} sends another round`,
+  draw: (client, master) => `${master} answers ${client}`,
+  lose: (client, master) => `${master} draws for ${client}, and its answer is lost`,
+  loss: (_, master) => `${master} loses its data`,
+  tick: () => 'a tick passes',
+  all: () => 'a whole round is answered',
+});
 
 /**
  * Section 9. Keys expire at any time, as if no lease held, so the only time is that of the wall clocks.
  * A request and its answer are one step, because a connection keeps the order of requests.
  */
-export class TokensModel implements Model {
-  readonly width: number;
+export class TokensModel extends StateModel<TokensOptions> {
   private readonly quorum: number;
   private readonly masterWidth: number;
   private readonly heals: number;
@@ -92,21 +92,15 @@ export class TokensModel implements Model {
   private readonly losses: number;
   private readonly now: number;
   private readonly rounds: number;
-  private readonly weak: ReadonlySet<TokensWeakening>;
-  private readonly next: Uint8Array;
 
-  constructor(private readonly options: TokensOptions) {
+  constructor(options: TokensOptions) {
     const { masters, keys } = options;
+    const masterWidth = OWNERS + Math.max(...keys) + 1;
+    const heals = masters * masterWidth + keys.length * CLIENT;
+    super(options, heals + 5);
     this.quorum = Math.floor(masters / 2) + 1;
-    this.masterWidth = OWNERS + Math.max(...keys) + 1;
-    this.heals = masters * this.masterWidth + keys.length * CLIENT;
-    this.lost = this.heals + 1;
-    this.losses = this.heals + 2;
-    this.now = this.heals + 3;
-    this.rounds = this.heals + 4;
-    this.width = this.heals + 5;
-    this.weak = new Set(options.without);
-    this.next = new Uint8Array(this.width);
+    this.masterWidth = masterWidth;
+    [this.heals, this.lost, this.losses, this.now, this.rounds] = [heals, heals + 1, heals + 2, heals + 3, heals + 4];
   }
 
   initial(): Uint8Array[] {
@@ -137,11 +131,12 @@ export class TokensModel implements Model {
     for (let c = 0; c < keys.length; c += 1) {
       const at = this.client(c);
       if (state[at + PHASE] !== STANDS) continue;
-      if (state[at + LARGEST]! <= state[at + AFTER]!) return `the token of ${name(c)} is not larger than one before it`;
+      if (state[at + LARGEST]! <= state[at + AFTER]!)
+        return `the token of ${NAMES[c]!} is not larger than one before it`;
       for (let other = 0; other < c; other += 1) {
         const there = this.client(other);
         if (keys[other] !== keys[c] || state[there + PHASE] !== STANDS) continue;
-        if (state[there + LARGEST] === state[at + LARGEST]) return `${name(other)} and ${name(c)} have one token`;
+        if (state[there + LARGEST] === state[at + LARGEST]) return `${NAMES[other]!} and ${NAMES[c]!} have one token`;
       }
     }
     return undefined;
@@ -189,7 +184,7 @@ export class TokensModel implements Model {
       if (state[this.master(m) + OWNERS + key] === 0) continue;
       const next = this.copy(state);
       next[this.master(m) + OWNERS + key] = 0;
-      emit(next, action('expire', key, m));
+      emit(next, action('expire', 0, m, key));
     }
   }
 
@@ -367,47 +362,21 @@ export class TokensModel implements Model {
   }
 
   describe(code: number): string {
-    const kind = KINDS[code >> 8]!;
-    const c = (code >> 4) & 15;
-    const master = `m${(code & 15) + 1}`;
-    switch (kind) {
-      case 'acquire':
-        return `${master} grants to ${name(c)}`;
-      case 'expire':
-        return `key ${c + 1} expires on ${master}`;
-      case 'set again':
-        return `an extension of ${name(c)} sets its key again on ${master}`;
-      case 'late':
-        return `a late request of ${name(c)} sets its key again on ${master}`;
-      case 'ask':
-        return `${name(c)} asks for its token`;
-      case 'round':
-        return `${name(c)} sends another round`;
-      case 'draw':
-        return `${master} answers ${name(c)}`;
-      case 'lose':
-        return `${master} draws for ${name(c)}, and its answer is lost`;
-      case 'loss':
-        return `${master} loses its data`;
-      case 'tick':
-        return 'a tick passes';
-      case 'all':
-        return 'a whole round is answered';
-    }
+    return describe(code, NAMES);
   }
 
   show(state: Uint8Array): string {
     const masters = Array.from({ length: this.options.masters }, (_, m) => {
       const at = this.master(m);
-      const owners = [...state.slice(at + OWNERS, at + this.masterWidth)].map((c) => (c === 0 ? '-' : name(c - 1)));
+      const owners = [...state.slice(at + OWNERS, at + this.masterWidth)].map((c) => (c === 0 ? '-' : NAMES[c - 1]!));
       return `m${m + 1} ${owners.join('')} ${state[at + COUNTER]!}${state[at + QUARANTINE]! > 0 ? ' quarantined' : ''}`;
     });
     const clients = this.options.keys.map((_, c) => {
       const at = this.client(c);
       const phase = state[at + PHASE]!;
-      if (phase === STANDS) return `${name(c)}'s token is ${state[at + LARGEST]!}`;
-      if (phase === ASKED) return `${name(c)} T=${state[at + LARGEST]!} D=${this.mask(state[at + DRAWN]!)}`;
-      return `${name(c)} ${phase === HOLDING ? 'holds' : '-'}`;
+      if (phase === STANDS) return `${NAMES[c]!}'s token is ${state[at + LARGEST]!}`;
+      if (phase === ASKED) return `${NAMES[c]!} T=${state[at + LARGEST]!} D=${this.mask(state[at + DRAWN]!)}`;
+      return `${NAMES[c]!} ${phase === HOLDING ? 'holds' : '-'}`;
     });
     return [...masters, ...clients].join(' | ');
   }
@@ -427,17 +396,4 @@ export class TokensModel implements Model {
   private client(c: number): number {
     return this.options.masters * this.masterWidth + c * CLIENT;
   }
-
-  private copy(state: Uint8Array): Uint8Array {
-    this.next.set(state);
-    return this.next;
-  }
-}
-
-function name(c: number): string {
-  return 'ABC'[c]!;
-}
-
-function action(kind: Kind, client = 0, master = 0): number {
-  return (KINDS.indexOf(kind) << 8) | (client << 4) | master;
 }

@@ -1,8 +1,9 @@
-import { type Emit, type Model } from './checker.js';
-import { WaitersLayout } from './waiters.layout.js';
+import { type Emit } from './checker.js';
+import { StateModel, stepsOf } from './states.js';
+import * as at from './waiters.layout.js';
 
 /** A rule of section 11 that is left out, or a question about it. */
-export type WakeUpsWeakening =
+type WakeUpsWeakening =
   | 'a leave wakes only if it had a reservation'
   | 'one shared waiter without the chain'
   | 'no wake after a shared grant'
@@ -22,7 +23,7 @@ export type WakeUpsWeakening =
   /** Its repair. */
   | 'a reservation does not pass the barrier';
 
-export type Mode = 'shared' | 'exclusive';
+type Mode = 'shared' | 'exclusive';
 
 export interface WakeUpsOptions {
   /** The processes, each with one waiter. Those of one mode stand together. */
@@ -65,31 +66,37 @@ const LEFT_BEHIND = 'a shared waiter sleeps although only shared holders are bef
 const PASSED = 'a later shared request passes a waiting writer';
 const PROPERTIES = [undefined, LOST, LEFT_BEHIND, PASSED];
 
-const KINDS = ['ask', 'release', 'leave', 'crash', 'reservation', 'want', 'key'] as const;
-type Kind = (typeof KINDS)[number];
+const steps = stepsOf({
+  ask: (process) => `${process} asks`,
+  poll: (process) => `${process} polls`,
+  'ask again': (process) => `${process} asks, woken`,
+  release: (process) => `${process} releases`,
+  leave: (process) => `${process} stops waiting`,
+  crash: (process) => `${process} crashes`,
+  reservation: (process) => `the reservation for ${process} expires`,
+  want: (process) => `the \`want\` of ${process} expires`,
+  key: (process) => `the lock of ${process} expires`,
+});
+type Step = Parameters<typeof steps.action>[0];
 
 /**
  * Protocol 11.5, 11.6 and 11.7 at the home master: two queues, wake-ups in a chain, and `want`. The home master decides alone, and there
  * is no time: reservations, `want` and the locks of crashed processes may end at any moment. After that each waiter
  * polls, because a refusal carries the remaining time, so a property that a wake-up must keep holds again afterwards.
  */
-export class WakeUpsModel implements Model {
-  readonly width: number;
-  private readonly at: WaitersLayout;
+export class WakeUpsModel extends StateModel<WakeUpsOptions> {
+  private readonly at: at.WaitersLayout;
   private readonly exclusive: readonly boolean[];
   private readonly names: readonly string[];
-  private readonly weak: ReadonlySet<WakeUpsWeakening>;
-  private readonly next: Uint8Array;
 
-  constructor(private readonly options: WakeUpsOptions) {
-    const { processes, without } = options;
-    this.at = new WaitersLayout(processes);
-    this.width = this.at.width;
+  constructor(options: WakeUpsOptions) {
+    const { processes } = options;
+    const layout = new at.WaitersLayout(processes);
+    super(options, layout.width);
+    this.at = layout;
     this.exclusive = processes.map((mode) => mode === 'exclusive');
     const shared = processes.filter((mode) => mode === 'shared').length;
     this.names = processes.map((mode, p) => (mode === 'shared' ? 'STUV'[p]! : 'XYZ'[p - shared]!));
-    this.weak = new Set(without);
-    this.next = new Uint8Array(this.width);
   }
 
   initial(): Uint8Array[] {
@@ -130,35 +137,36 @@ export class WakeUpsModel implements Model {
 
   /** A first request, a poll, or the request after a wake-up. */
   private ask(state: Uint8Array, p: number, emit: Emit): void {
-    const hasWaited = this.phase(state, p) !== OUT;
+    const phase = this.phase(state, p);
+    const hasWaited = phase !== OUT;
     const { measured } = this.options;
-    const ages = measured && hasWaited ? this.at.agesFrom(state, state[this.at.age(p)]!) : [undefined];
+    const ages = measured && hasWaited ? this.at.agesFrom(state, state[at.age(p)]!) : [undefined];
     for (const since of ages) {
       // The entry of a barrier is written by a request of its own.
       for (const stands of this.exclusive[p] ? ages : [since]) {
         const next = this.copy(state);
         // Protocol 5.3
         if (!hasWaited) this.at.join(next, p);
-        const age = next[this.at.age(p)]!;
+        const age = next[at.age(p)]!;
         this.answer(next, p, { since: since ?? age, stands: stands ?? age });
-        this.emit(next, 'ask', p, emit);
+        this.emit(next, phase === OUT ? 'ask' : phase === QUEUED ? 'poll' : 'ask again', p, emit);
       }
     }
   }
 
   private answer(next: Uint8Array, p: number, { since, stands }: Measured): void {
     const hasWaited = this.phase(next, p) !== OUT;
-    const flags = this.at.flags(p);
+    const flags = at.flags(p);
     const reserved = this.has(next, p, RESERVED);
     next[flags]! &= ~(RESERVED | DUE);
     const others = !this.isFree(next);
     const deferred = !this.exclusive[p] && !this.isString(next) && this.deferred(next, p, { since, reserved });
     if (this.exclusive[p] ? others : this.isString(next) || deferred) {
-      if (this.phase(next, p) !== QUEUED) next[this.at.score(p)] = since;
-      next[this.at.phase(p)] = QUEUED;
+      if (this.phase(next, p) !== QUEUED) next[at.score(p)] = since;
+      next[at.phase(p)] = QUEUED;
       // Refused by a set.
       if (this.exclusive[p] && !this.isString(next)) next[flags]! |= WANT;
-      if (this.has(next, p, WANT)) next[this.at.stands(p)] = stands;
+      if (this.has(next, p, WANT)) next[at.stands(p)] = stands;
       // The refusal carries the remaining time of a reservation; of a deferred request, that of `want`.
       if (others && !deferred && !this.isHeld(next)) next[flags]! |= DUE;
       if (deferred && reserved && this.weak.has('a shared waiter that is deferred keeps its reservation'))
@@ -220,7 +228,7 @@ export class WakeUpsModel implements Model {
     while (!this.isString(next)) {
       const reader = this.oldest(next, false);
       let writer = this.oldest(next, true);
-      if (reader >= 0 && (writer < 0 || next[this.at.score(reader)]! <= next[this.at.score(writer)]!)) {
+      if (reader >= 0 && (writer < 0 || next[at.score(reader)]! <= next[at.score(writer)]!)) {
         if (this.mayWake(next, reader)) {
           const heard = this.pop(next, reader);
           if (heard && this.weak.has('one shared waiter without the chain')) return;
@@ -247,17 +255,17 @@ export class WakeUpsModel implements Model {
   /** Pops a waiter, reserves the key for it and notifies it. Returns whether it listens. Protocol 5.4. */
   private pop(next: Uint8Array, p: number): boolean {
     const heard = this.phase(next, p) === QUEUED;
-    const flags = this.at.flags(p);
+    const flags = at.flags(p);
     next[flags]! &= ~DUE;
     const score = this.score(next, p);
-    next[this.at.score(p)] = 0;
+    next[at.score(p)] = 0;
     if (heard) {
       if (!this.exclusive[p] && this.passes(next, p, score)) next[this.at.broken] = PROPERTIES.indexOf(PASSED);
-      next[this.at.phase(p)] = WOKEN;
+      next[at.phase(p)] = WOKEN;
       next[flags]! |= RESERVED;
       return true;
     }
-    next[this.at.phase(p)] = GONE;
+    next[at.phase(p)] = GONE;
     if (!this.exclusive[p] && this.weak.has('a shared waiter that does not listen keeps its reservation'))
       next[flags]! |= RESERVED | UNHEARD;
     return false;
@@ -266,9 +274,9 @@ export class WakeUpsModel implements Model {
   private crash(state: Uint8Array, p: number, emit: Emit): void {
     const next = this.copy(state);
     const phase = this.phase(state, p);
-    next[this.at.phase(p)] = phase === QUEUED ? DEAD_QUEUED : phase === WOKEN ? GONE : DEAD_HOLDS;
-    next[this.at.flags(p)]! &= ~DUE;
-    if (phase !== QUEUED) next[this.at.score(p)] = 0;
+    next[at.phase(p)] = phase === QUEUED ? DEAD_QUEUED : phase === WOKEN ? GONE : DEAD_HOLDS;
+    next[at.flags(p)]! &= ~DUE;
+    if (phase !== QUEUED) next[at.score(p)] = 0;
     // A process that was woken takes its wake-up with it.
     if (phase === WOKEN && !this.has(state, p, RESERVED)) this.makeDue(next);
     this.emit(next, 'crash', p, emit);
@@ -278,14 +286,14 @@ export class WakeUpsModel implements Model {
     const phase = this.phase(state, p);
     if (this.has(state, p, RESERVED)) {
       const next = this.copy(state);
-      next[this.at.flags(p)]! &= ~(RESERVED | UNHEARD);
+      next[at.flags(p)]! &= ~(RESERVED | UNHEARD);
       if (this.isDead(phase) && !this.has(state, p, UNHEARD)) this.makeDue(next);
       this.emit(next, 'reservation', p, emit);
     }
     if (this.has(state, p, WANT) && this.isDead(phase)) {
       const next = this.copy(state);
-      next[this.at.flags(p)]! &= ~WANT;
-      next[this.at.stands(p)] = 0;
+      next[at.flags(p)]! &= ~WANT;
+      next[at.stands(p)] = 0;
       this.makeDue(next);
       this.emit(next, 'want', p, emit);
     }
@@ -298,7 +306,7 @@ export class WakeUpsModel implements Model {
 
   // Protocol 5.5
   private makeDue(next: Uint8Array): void {
-    for (const p of this.exclusive.keys()) if (this.phase(next, p) === QUEUED) next[this.at.flags(p)]! |= DUE;
+    for (const p of this.exclusive.keys()) if (this.phase(next, p) === QUEUED) next[at.flags(p)]! |= DUE;
   }
 
   /** The oldest waiter in one of the queues, or -1; of those that precede an age at the barrier, if there is one. */
@@ -344,19 +352,19 @@ export class WakeUpsModel implements Model {
   /** Whether an exclusive waiter is as old as a shared one. */
   private precedes(state: Uint8Array, writer: number, since: number): boolean {
     const stands = this.has(state, writer, WANT);
-    return state[stands ? this.at.stands(writer) : this.at.age(writer)]! <= since;
+    return state[stands ? at.stands(writer) : at.age(writer)]! <= since;
   }
 
   private score(state: Uint8Array, p: number): number {
-    return state[this.at.score(p)]!;
+    return state[at.score(p)]!;
   }
 
   private phase(state: Uint8Array, p: number): number {
-    return state[this.at.phase(p)]!;
+    return state[at.phase(p)]!;
   }
 
   private has(state: Uint8Array, p: number, flag: number): boolean {
-    return (state[this.at.flags(p)]! & flag) !== 0;
+    return (state[at.flags(p)]! & flag) !== 0;
   }
 
   private some(test: (p: number) => boolean): boolean {
@@ -364,50 +372,26 @@ export class WakeUpsModel implements Model {
     return false;
   }
 
-  private emit(next: Uint8Array, kind: Kind, p: number, emit: Emit): void {
+  private emit(next: Uint8Array, step: Step, p: number, emit: Emit): void {
     for (const other of this.exclusive.keys()) {
       if (this.phase(next, other) === GONE && !this.has(next, other, RESERVED | WANT)) this.at.set(next, other, OUT);
     }
     this.at.renumber(next);
     if (this.options.sorted) this.at.sort(next);
-    emit(next, (KINDS.indexOf(kind) << 4) | p);
+    emit(next, steps.action(step, p));
   }
 
-  private copy(state: Uint8Array): Uint8Array {
-    this.next.set(state);
-    return this.next;
-  }
-
-  describe(code: number, before: Uint8Array): string {
-    const p = code & 15;
-    const process = this.names[p]!;
-    switch (KINDS[code >> 4]!) {
-      case 'ask': {
-        const phase = this.phase(before, p);
-        return `${process} ${phase === OUT ? 'asks' : phase === QUEUED ? 'polls' : 'asks, woken'}`;
-      }
-      case 'release':
-        return `${process} releases`;
-      case 'leave':
-        return `${process} stops waiting`;
-      case 'crash':
-        return `${process} crashes`;
-      case 'reservation':
-        return `the reservation for ${process} expires`;
-      case 'want':
-        return `the \`want\` of ${process} expires`;
-      case 'key':
-        return `the lock of ${process} expires`;
-    }
+  describe(code: number): string {
+    return steps.describe(code, this.names);
   }
 
   show(state: Uint8Array): string {
     const phases = ['-', 'waits', 'is woken', 'holds', 'crashed, in the queue', 'crashed', 'crashed, holds'];
     const flags = ['reserved', 'want', 'due', 'unheard'];
     const processes = this.names.map((process, p) => {
-      const age = state[this.at.age(p)]!;
+      const age = state[at.age(p)]!;
       const set = flags.filter((_, bit) => this.has(state, p, 1 << bit));
-      const [score, stands] = [this.score(state, p), state[this.at.stands(p)]!];
+      const [score, stands] = [this.score(state, p), state[at.stands(p)]!];
       const ages = [
         age > 0 ? `#${age}` : '',
         score > age ? `queued as #${score}` : '',
