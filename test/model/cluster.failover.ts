@@ -1,16 +1,10 @@
-import { A, B, C, MAX_CLAIMS } from './cluster.layout.js';
-import { type ClusterParts, type EmitStep, type Ownership } from './cluster.ownership.js';
+import { A, at, B, C, copyKey, copySeal, endElection, MAX_CLAIMS } from './cluster.layout.js';
+import { ClusterPart, type EmitStep } from './cluster.ownership.js';
 
 /** The replica of A takes over, and later perhaps A as the replica of B: after an election, or without one. */
-export class Failover {
-  constructor(
-    private readonly parts: ClusterParts,
-    private readonly ownership: Ownership,
-  ) {}
-
+export class Failover extends ClusterPart {
   steps(state: Uint8Array, emit: EmitStep): void {
-    const { at } = this.parts;
-    const { events, nodeTimeout } = this.parts.options;
+    const { events, nodeTimeout } = this.options;
     if (state[at.candidate] !== 0) {
       this.election(state, emit);
       return;
@@ -28,7 +22,7 @@ export class Failover {
 
   /** The replica of the owner, if it knows that it is one; -1 if there is none. */
   private replica(state: Uint8Array): number {
-    const last = state[this.parts.at.last]!;
+    const last = state[at.last]!;
     const owner = this.ownership.owner(state);
     if (owner === C || last === MAX_CLAIMS) return -1;
     const replica = owner === A ? B : A;
@@ -36,8 +30,7 @@ export class Failover {
   }
 
   private ask(state: Uint8Array, replica: number, emit: EmitStep): void {
-    const { at, copy } = this.parts;
-    const next = copy(state);
+    const next = this.copy(state);
     this.ownership.happen(next);
     next[at.candidate] = replica + 1;
     next[at.epoch(replica)]! += 1;
@@ -47,13 +40,12 @@ export class Failover {
 
   /** A voter raises its epoch before it votes. */
   private election(state: Uint8Array, emit: EmitStep): void {
-    const { at, copy } = this.parts;
     const candidate = state[at.candidate]! - 1;
     const epoch = state[at.candidateEpoch]!;
     const voters = this.ownership.electorate(state, state[at.last]!);
     for (const [bit, voter] of voters.entries()) {
       if ((state[at.voted]! & (1 << bit)) !== 0 || state[at.epoch(voter)]! > epoch) continue;
-      const next = copy(state);
+      const next = this.copy(state);
       next[at.voted]! |= 1 << bit;
       next[at.epoch(voter)] = epoch;
       emit(next, 'vote', voter, candidate);
@@ -64,8 +56,8 @@ export class Failover {
         emit(next, hasKey ? 'win with the key' : 'win', candidate);
       });
     }
-    const next = copy(state);
-    at.endElection(next);
+    const next = this.copy(state);
+    endElection(next);
     emit(next, 'give up', candidate);
   }
 
@@ -76,13 +68,12 @@ export class Failover {
     epoch: number,
     emit: (next: Uint8Array, hasKey: boolean) => void,
   ): void {
-    const { at, copy } = this.parts;
     const owner = this.ownership.owner(state);
     for (const hasKey of state[at.owner(owner)] === 0 ? [false] : [false, true]) {
-      const next = copy(state);
+      const next = this.copy(state);
       this.ownership.changeReplid(next, replica);
-      at.copySeal(next, owner, replica);
-      if (hasKey) at.copyKey(next, owner, replica);
+      copySeal(next, owner, replica);
+      if (hasKey) copyKey(next, owner, replica);
       this.ownership.addClaim(next, replica, epoch);
       emit(next, hasKey);
     }

@@ -17,218 +17,101 @@ export const FOREIGN = 7;
 /** The largest number of claims after the first one. */
 export const MAX_CLAIMS = 3;
 
-/** The newest claim of the partition that a node knows, the current epoch, and the newest claim of other slots. */
-const CLAIM = 0;
-const EPOCH = 1;
-const OTHER = 2;
+const DATA = 6;
+const CLIENTS = SERVERS.length * DATA;
+const CLIENT = 11;
+const CLAIMS = CLIENTS + 2 * CLIENT;
+const SINGLE = CLAIMS + 2 * (MAX_CLAIMS + 1);
+const NODES = SINGLE + 13;
 const NODE = 3;
 
-const OWNER = 0;
-const EXPIRY = 1;
-/** The process that the seal names, plus one. */
-const SEAL = 2;
-const SEAL_CLAIM = 3;
-const FROM = 4;
-/** Whether keys have migrated away since the seal was written: the number of MIGRATE calls in it is an old one. */
-const MIGRATED = 5;
-const DATA = 6;
+/** Offsets of the fields of a state: data, clients, claims, what is there once, and nodes. */
+export const at = {
+  owner: (server: number): number => server * DATA,
+  expiry: (server: number): number => server * DATA + 1,
+  /** The process that the seal names, plus one. */
+  seal: (server: number): number => server * DATA + 2,
+  sealClaim: (server: number): number => server * DATA + 3,
+  from: (server: number): number => server * DATA + 4,
+  /** Whether keys have migrated away since the seal was written: the number of MIGRATE calls in it is an old one. */
+  migrated: (server: number): number => server * DATA + 5,
 
-const MAP = 0;
-const MAP_EPOCH = 1;
-const BELIEF = 2;
-const ROUND = 3;
-/** Ticks since the view was sent, plus one; 0 if there is none. */
-const VIEW = 4;
-/** A seal that was read and is to be written: the process plus one, what was read, how long ago, and in which map. */
-const PENDING = 5;
-const PENDING_SEAL = 6;
-const PENDING_AGE = 7;
-const PENDING_CLAIM = 8;
-/** The process that the round was sent to, plus one. */
-const SENT = 9;
-/** Whether the last view has shown that the partition was migrating. */
-const MARKED = 10;
-const CLIENT = 11;
-
-const CLIENTS = 2;
-
-/** Offsets of the fields of a state: nodes, data, clients, claims, and the rest. */
-export class ClusterLayout {
-  readonly width: number;
-  /** The newest claim of all. */
-  readonly last: number;
-  readonly events: number;
-  /** The process that migrates the partition, and the one that it migrates to, plus one. */
-  readonly source: number;
-  readonly target: number;
-  /** The process that asks for votes, plus one; in which epoch; and the voters. */
-  readonly candidate: number;
-  readonly candidateEpoch: number;
-  readonly voted: number;
-  /** Ticks for which the voters have missed the primary, and for which it has missed them. */
-  readonly missed: number;
-  readonly isolated: number;
-  readonly paused: number;
-  readonly cut: number;
-  readonly since: number;
-  /** Ticks until the operator may give up the move. */
-  readonly abortIn: number;
-  private readonly data: number;
-  private readonly clients: number;
-  private readonly claims: number;
-
-  constructor(readonly nodes: number) {
-    this.data = nodes * NODE;
-    this.clients = this.data + SERVERS.length * DATA;
-    this.claims = this.clients + CLIENTS * CLIENT;
-    this.last = this.claims + 2 * (MAX_CLAIMS + 1);
-    this.events = this.last + 1;
-    this.target = this.last + 2;
-    this.candidate = this.last + 3;
-    this.candidateEpoch = this.last + 4;
-    this.voted = this.last + 5;
-    this.missed = this.last + 6;
-    this.isolated = this.last + 7;
-    this.paused = this.last + 8;
-    this.cut = this.last + 9;
-    this.since = this.last + 10;
-    this.source = this.last + 11;
-    this.abortIn = this.last + 12;
-    this.width = this.last + 13;
-  }
-
-  claim(node: number): number {
-    return node * NODE + CLAIM;
-  }
-
-  epoch(node: number): number {
-    return node * NODE + EPOCH;
-  }
-
-  other(node: number): number {
-    return node * NODE + OTHER;
-  }
-
-  owner(server: number): number {
-    return this.data + server * DATA + OWNER;
-  }
-
-  expiry(server: number): number {
-    return this.data + server * DATA + EXPIRY;
-  }
-
-  seal(server: number): number {
-    return this.data + server * DATA + SEAL;
-  }
-
-  sealClaim(server: number): number {
-    return this.data + server * DATA + SEAL_CLAIM;
-  }
-
-  from(server: number): number {
-    return this.data + server * DATA + FROM;
-  }
-
-  migrated(server: number): number {
-    return this.data + server * DATA + MIGRATED;
-  }
-
-  map(c: number): number {
-    return this.clients + c * CLIENT + MAP;
-  }
-
-  mapEpoch(c: number): number {
-    return this.clients + c * CLIENT + MAP_EPOCH;
-  }
-
-  belief(c: number): number {
-    return this.clients + c * CLIENT + BELIEF;
-  }
-
-  round(c: number): number {
-    return this.clients + c * CLIENT + ROUND;
-  }
-
-  view(c: number): number {
-    return this.clients + c * CLIENT + VIEW;
-  }
-
-  pending(c: number): number {
-    return this.clients + c * CLIENT + PENDING;
-  }
-
-  pendingSeal(c: number): number {
-    return this.clients + c * CLIENT + PENDING_SEAL;
-  }
-
-  pendingAge(c: number): number {
-    return this.clients + c * CLIENT + PENDING_AGE;
-  }
-
-  pendingClaim(c: number): number {
-    return this.clients + c * CLIENT + PENDING_CLAIM;
-  }
-
-  clearPending(next: Uint8Array, c: number): void {
-    next[this.pending(c)] = 0;
-    next[this.pendingSeal(c)] = 0;
-    next[this.pendingAge(c)] = 0;
-    next[this.pendingClaim(c)] = 0;
-  }
-
-  sent(c: number): number {
-    return this.clients + c * CLIENT + SENT;
-  }
-
-  marked(c: number): number {
-    return this.clients + c * CLIENT + MARKED;
-  }
+  map: (c: number): number => CLIENTS + c * CLIENT,
+  mapEpoch: (c: number): number => CLIENTS + c * CLIENT + 1,
+  belief: (c: number): number => CLIENTS + c * CLIENT + 2,
+  round: (c: number): number => CLIENTS + c * CLIENT + 3,
+  /** Ticks since the view was sent, plus one; 0 if there is none. */
+  view: (c: number): number => CLIENTS + c * CLIENT + 4,
+  /** A seal that was read and is to be written: the process plus one, what was read, how long ago, and in which map. */
+  pending: (c: number): number => CLIENTS + c * CLIENT + 5,
+  pendingSeal: (c: number): number => CLIENTS + c * CLIENT + 6,
+  pendingAge: (c: number): number => CLIENTS + c * CLIENT + 7,
+  pendingClaim: (c: number): number => CLIENTS + c * CLIENT + 8,
+  /** The process that the round was sent to, plus one. */
+  sent: (c: number): number => CLIENTS + c * CLIENT + 9,
+  /** Whether the last view has shown that the partition was migrating. */
+  marked: (c: number): number => CLIENTS + c * CLIENT + 10,
 
   /** The process that made a claim. */
-  claimant(claim: number): number {
-    return this.claims + 2 * claim;
-  }
+  claimant: (claim: number): number => CLAIMS + 2 * claim,
+  claimEpoch: (claim: number): number => CLAIMS + 2 * claim + 1,
 
-  claimEpoch(claim: number): number {
-    return this.claims + 2 * claim + 1;
-  }
+  /** The newest claim of all. */
+  last: SINGLE,
+  events: SINGLE + 1,
+  /** The process that migrates the partition, and the one that it migrates to, plus one. */
+  source: SINGLE + 2,
+  target: SINGLE + 3,
+  /** Ticks until the operator may give up the move. */
+  abortIn: SINGLE + 4,
+  /** The process that asks for votes, plus one; in which epoch; and the voters. */
+  candidate: SINGLE + 5,
+  candidateEpoch: SINGLE + 6,
+  voted: SINGLE + 7,
+  /** Ticks for which the voters have missed the primary, and for which it has missed them. */
+  missed: SINGLE + 8,
+  isolated: SINGLE + 9,
+  paused: SINGLE + 10,
+  cut: SINGLE + 11,
+  since: SINGLE + 12,
 
-  clearKey(next: Uint8Array, server: number): void {
-    next[this.owner(server)] = 0;
-    next[this.expiry(server)] = 0;
-  }
+  /** The newest claim of the partition that a node knows, the current epoch, and the newest claim of other slots. */
+  claim: (node: number): number => NODES + node * NODE,
+  epoch: (node: number): number => NODES + node * NODE + 1,
+  other: (node: number): number => NODES + node * NODE + 2,
+};
 
-  clearSeal(next: Uint8Array, server: number): void {
-    next[this.seal(server)] = 0;
-    next[this.sealClaim(server)] = 0;
-    next[this.from(server)] = 0;
-  }
+export const widthOf = (nodes: number): number => NODES + nodes * NODE;
 
-  copyKey(next: Uint8Array, from: number, to: number): void {
-    next[this.owner(to)] = next[this.owner(from)]!;
-    next[this.expiry(to)] = next[this.expiry(from)]!;
-  }
+export function clearPending(next: Uint8Array, c: number): void {
+  next.fill(0, at.pending(c), at.pendingClaim(c) + 1);
+}
 
-  copySeal(next: Uint8Array, from: number, to: number): void {
-    next[this.seal(to)] = next[this.seal(from)]!;
-    next[this.sealClaim(to)] = next[this.sealClaim(from)]!;
-    next[this.from(to)] = next[this.from(from)]!;
-  }
+export function clearKey(next: Uint8Array, server: number): void {
+  next.fill(0, at.owner(server), at.expiry(server) + 1);
+}
 
-  endElection(next: Uint8Array): void {
-    next[this.candidate] = 0;
-    next[this.candidateEpoch] = 0;
-    next[this.voted] = 0;
-  }
+export function clearSeal(next: Uint8Array, server: number): void {
+  next.fill(0, at.seal(server), at.from(server) + 1);
+}
 
-  endMove(next: Uint8Array): void {
-    next[this.source] = 0;
-    next[this.target] = 0;
-    next[this.abortIn] = 0;
-  }
+export function copyKey(next: Uint8Array, from: number, to: number): void {
+  next.copyWithin(at.owner(to), at.owner(from), at.expiry(from) + 1);
+}
 
-  /** A process has another run id or replid: no seal names it any more. */
-  rename(next: Uint8Array, server: number): void {
-    for (const holder of SERVERS) if (next[this.seal(holder)] === server + 1) next[this.seal(holder)] = FOREIGN;
-  }
+export function copySeal(next: Uint8Array, from: number, to: number): void {
+  next.copyWithin(at.seal(to), at.seal(from), at.from(from) + 1);
+}
+
+export function endElection(next: Uint8Array): void {
+  next.fill(0, at.candidate, at.voted + 1);
+}
+
+export function endMove(next: Uint8Array): void {
+  next.fill(0, at.source, at.abortIn + 1);
+}
+
+/** A process has another run id or replid: no seal names it any more. */
+export function rename(next: Uint8Array, server: number): void {
+  for (const holder of SERVERS) if (next[at.seal(holder)] === server + 1) next[at.seal(holder)] = FOREIGN;
 }

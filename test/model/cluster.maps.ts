@@ -1,6 +1,5 @@
-import { type ClusterLayout } from './cluster.layout.js';
-import { type ClusterOptions, type ClusterWeakening } from './cluster.options.js';
-import { type ClusterParts, type Ownership } from './cluster.ownership.js';
+import { at } from './cluster.layout.js';
+import { ClusterPart } from './cluster.ownership.js';
 
 /** A map that a client may use: the owner of the partition, and the epoch that belongs to that, if epochs count. */
 export interface ClusterMap {
@@ -9,26 +8,13 @@ export interface ClusterMap {
 }
 
 /** Protocol 12.7: which maps a client takes, and which views confirm them. */
-export class Maps {
-  private readonly options: ClusterOptions;
-  private readonly at: ClusterLayout;
-  private readonly weak: ReadonlySet<ClusterWeakening>;
-
-  constructor(
-    { options, at }: ClusterParts,
-    private readonly ownership: Ownership,
-  ) {
-    this.options = options;
-    this.at = at;
-    this.weak = new Set(options.without);
-  }
-
+export class Maps extends ClusterPart {
   /** Whether a view that is sent now can show that the owner in the map was not replaced before. */
   canConfirm(state: Uint8Array, { claim, epoch }: ClusterMap): boolean {
     const nodes = this.ownership.electorate(state, claim);
     if (this.asksOwner && this.ownership.claim(state, this.ownership.claimant(state, claim)) !== claim) return false;
     const agree = nodes.filter((node) => {
-      if (this.ownership.countsEpochs && state[this.at.epoch(node)]! > epoch) return false;
+      if (this.ownership.countsEpochs && state[at.epoch(node)]! > epoch) return false;
       return !this.comparesClaims || this.agrees(state, node, claim);
     });
     return agree.length * 2 > nodes.length;
@@ -61,7 +47,7 @@ export class Maps {
       });
     }
     const maps: ClusterMap[] = [];
-    for (let claim = map.claim + 1; claim <= state[this.at.last]!; claim += 1) {
+    for (let claim = map.claim + 1; claim <= state[at.last]!; claim += 1) {
       if (this.isKnown(state, claim)) maps.push({ claim, epoch: 0 });
     }
     return maps;
@@ -96,15 +82,14 @@ export class Maps {
 
   /** A majority answers one epoch, and the newest claim among its maps is taken. */
   private ofMajority(state: Uint8Array): ClusterMap[] {
-    const { at, ownership } = this;
     const maps: ClusterMap[] = [];
     for (let claim = 0; claim <= state[at.last]!; claim += 1) {
-      const nodes = ownership.electorate(state, claim);
+      const nodes = this.ownership.electorate(state, claim);
       for (const first of nodes) {
-        if (ownership.claim(state, first) !== claim) continue;
+        if (this.ownership.claim(state, first) !== claim) continue;
         const epoch = state[at.epoch(first)]!;
         const alike = nodes.filter((node) => {
-          return state[at.epoch(node)] === epoch && ownership.claim(state, node) <= claim;
+          return state[at.epoch(node)] === epoch && this.ownership.claim(state, node) <= claim;
         });
         if (alike.length * 2 <= nodes.length) continue;
         const newest = Math.max(state[at.claimEpoch(claim)]!, ...alike.map((node) => state[at.other(node)]!));

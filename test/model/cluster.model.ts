@@ -1,13 +1,12 @@
-import { type Emit, type Model } from './checker.js';
+import { type Emit } from './checker.js';
 import { ClusterBus } from './cluster.bus.js';
-import { A, ClusterLayout, SERVERS } from './cluster.layout.js';
+import { A, at, SERVERS, widthOf } from './cluster.layout.js';
 import { type ClusterMap, Maps } from './cluster.maps.js';
-import { type ClusterOptions, type ClusterWeakening } from './cluster.options.js';
+import { type ClusterOptions } from './cluster.options.js';
 import { type EmitStep, Ownership } from './cluster.ownership.js';
 import { Seals } from './cluster.seals.js';
-import { type ModelStep, STEPS } from './cluster.steps.js';
-import { ClusterWords } from './cluster.words.js';
-import { decrement } from './states.js';
+import { actionOf, CLIENT, ClusterWords, describe } from './cluster.words.js';
+import { decrement, StateModel } from './states.js';
 
 /** The client that also extends; the other one only acquires. */
 const L = 0;
@@ -20,32 +19,25 @@ const CLIENTS = [0, 1];
  * A view counts from the instant at which it is sent. The claims and epochs that a node knows only grow, so what a node
  * may answer to a view is what it does not know to be outdated at that instant.
  */
-export class ClusterModel implements Model {
-  readonly width: number;
-  private readonly at: ClusterLayout;
+export class ClusterModel extends StateModel<ClusterOptions> {
   private readonly ownership: Ownership;
   private readonly bus: ClusterBus;
   private readonly maps: Maps;
   private readonly seals: Seals;
   private readonly words: ClusterWords;
-  private readonly weak: ReadonlySet<ClusterWeakening>;
-  private readonly next: Uint8Array;
 
-  constructor(private readonly options: ClusterOptions) {
-    this.at = new ClusterLayout(options.primaries + 1);
-    this.width = this.at.width;
-    this.weak = new Set(options.without);
-    this.next = new Uint8Array(this.width);
-    const parts = { options, at: this.at, copy: (state: Uint8Array) => this.copy(state) };
+  constructor(options: ClusterOptions) {
+    super(options, widthOf(options.primaries + 1));
+    const { copy, weak } = this;
+    const parts = { options, copy, weak };
     this.ownership = new Ownership(parts);
     this.bus = new ClusterBus(parts, this.ownership);
     this.maps = new Maps(parts, this.ownership);
     this.seals = new Seals(parts, this.ownership);
-    this.words = new ClusterWords(options, this.at);
+    this.words = new ClusterWords(options);
   }
 
   initial(): Uint8Array[] {
-    const { at } = this;
     const state = new Uint8Array(this.width);
     state[at.events] = this.options.maxEvents;
     state[at.seal(A)] = A + 1;
@@ -58,15 +50,15 @@ export class ClusterModel implements Model {
 
   violation(state: Uint8Array): string | undefined {
     const { prompt } = this.options;
-    if (prompt && state[this.at.since]! > prompt.within && !CLIENTS.some((c) => this.canVote(state, c))) {
+    if (prompt && state[at.since]! > prompt.within && !CLIENTS.some((c) => this.canVote(state, c))) {
       return `no vote counts after ${prompt.within} ticks`;
     }
-    const both = CLIENTS.every((c) => state[this.at.belief(c)]! > 0);
+    const both = CLIENTS.every((c) => state[at.belief(c)]! > 0);
     return both ? 'L and X both believe that they hold the lock' : undefined;
   }
 
   successors(state: Uint8Array, emit: Emit): void {
-    const step: EmitStep = (next, kind, first, second) => emit(next, action(kind, first, second));
+    const step: EmitStep = (next, kind, first, second) => emit(next, actionOf(kind, first, second));
     let isUrgent = false;
     for (const c of CLIENTS) {
       if (!this.options.prompt) this.request(state, c, step);
@@ -86,29 +78,27 @@ export class ClusterModel implements Model {
     const server = this.mapped(state, c);
     if (this.seals.hasOldCalls(state, server)) return;
     const showsMark = this.options.abortRule === 'mark in views' && this.ownership.isMigratingFrom(state, server);
-    const wasMarked = state[this.at.marked(c)] === 1;
-    if (state[this.at.view(c)] === 1 && showsMark === wasMarked) return;
+    const wasMarked = state[at.marked(c)] === 1;
+    if (state[at.view(c)] === 1 && showsMark === wasMarked) return;
     const next = this.copy(state);
-    next[this.at.view(c)] = 1;
-    next[this.at.marked(c)] = showsMark ? 1 : 0;
+    next[at.view(c)] = 1;
+    next[at.marked(c)] = showsMark ? 1 : 0;
     if (showsMark !== wasMarked) this.seals.renew(next, c, server);
-    emit(next, 'view', c);
+    emit(next, 'view', CLIENT + c);
   }
 
   /** Sends an attempt or an extension. Its validity counts from here. */
   private begin(state: Uint8Array, c: number, emit: EmitStep): void {
-    const { at } = this;
     if (state[at.round(c)] === this.options.ttl) return;
     if (c !== L && (state[at.belief(c)]! > 0 || state[at.round(c)]! > 0)) return;
     const next = this.copy(state);
     next[at.round(c)] = this.options.ttl;
     next[at.sent(c)] = this.mapped(state, c) + 1;
-    emit(next, 'begin', c);
+    emit(next, state[at.belief(c)]! > 0 ? 'begin to extend' : 'begin', CLIENT + c);
   }
 
   /** The process executes the request and grants it, and the vote counts. */
   private ask(state: Uint8Array, c: number, emit: EmitStep): void {
-    const { at } = this;
     const round = state[at.round(c)]!;
     const server = state[at.sent(c)]! - 1;
     if (round === 0 || !this.ownership.serves(state, server) || !this.seals.isKnown(state, server, c)) return;
@@ -126,24 +116,23 @@ export class ClusterModel implements Model {
     next[at.expiry(server)] = this.options.ttl;
     next[at.belief(c)] = this.weak.has('validity counts from the answer') ? this.options.ttl : round;
     this.endRound(next, c);
-    emit(next, 'ask', c, server);
+    emit(next, isExtension ? 'extend' : 'grant', CLIENT + c, server);
   }
 
   /** Whether a view was sent at most H before the request, or later. Protocol 12.7. */
   private isConfirmed(state: Uint8Array, c: number): boolean {
-    const view = state[this.at.view(c)]!;
-    const age = this.options.ttl - state[this.at.round(c)]!;
+    const view = state[at.view(c)]!;
+    const age = this.options.ttl - state[at.round(c)]!;
     return view > 0 && view - 1 - age <= this.options.viewAge;
   }
 
   private endRound(next: Uint8Array, c: number): void {
-    next[this.at.round(c)] = 0;
-    next[this.at.sent(c)] = 0;
+    next[at.round(c)] = 0;
+    next[at.sent(c)] = 0;
   }
 
   /** Takes a newer map. Returns whether there is one. */
   private readMap(state: Uint8Array, c: number, emit: EmitStep): boolean {
-    const { at } = this;
     const maps = this.maps.newer(state, this.map(state, c));
     for (const { claim, epoch } of maps) {
       const next = this.copy(state);
@@ -151,7 +140,7 @@ export class ClusterModel implements Model {
       next[at.mapEpoch(c)] = epoch;
       next[at.view(c)] = 0;
       if (!this.weak.has('a vote counts although the map has changed since')) this.endRound(next, c);
-      emit(next, 'map', c, claim);
+      emit(next, 'map', CLIENT + c, claim);
     }
     return maps.length > 0;
   }
@@ -160,11 +149,10 @@ export class ClusterModel implements Model {
     const server = this.mapped(state, c);
     if (!this.ownership.serves(state, server) || !this.seals.isKnown(state, server, c)) return false;
     const isConfirmed = !this.needsView || this.maps.canConfirm(state, this.map(state, c));
-    return isConfirmed && state[this.at.from(server)] === 0;
+    return isConfirmed && state[at.from(server)] === 0;
   }
 
   private tick(state: Uint8Array, emit: EmitStep): void {
-    const { at } = this;
     const { prompt } = this.options;
     const next = this.copy(state);
     for (const server of SERVERS) {
@@ -180,7 +168,6 @@ export class ClusterModel implements Model {
   }
 
   private age(next: Uint8Array, c: number): void {
-    const { at } = this;
     const { masterTimeout, ttl, viewAge } = this.options;
     const isHeld = next[at.belief(c)]! > 0;
     // An extension that is answered after the end of the old validity does not count.
@@ -193,7 +180,6 @@ export class ClusterModel implements Model {
   }
 
   private miss(next: Uint8Array): void {
-    const { at } = this;
     const { nodeTimeout } = this.options;
     if (!nodeTimeout || !this.ownership.isUnreachable(next, A)) return;
     if (next[at.missed]! < nodeTimeout.ticks) next[at.missed]! += 1;
@@ -201,32 +187,23 @@ export class ClusterModel implements Model {
   }
 
   private map(state: Uint8Array, c: number): ClusterMap {
-    return { claim: state[this.at.map(c)]!, epoch: state[this.at.mapEpoch(c)]! };
+    return { claim: state[at.map(c)]!, epoch: state[at.mapEpoch(c)]! };
   }
 
   /** The process that has the partition in the map of a client. */
   private mapped(state: Uint8Array, c: number): number {
-    return this.ownership.claimant(state, state[this.at.map(c)]!);
+    return this.ownership.claimant(state, state[at.map(c)]!);
   }
 
   private get needsView(): boolean {
     return this.options.view !== 'none' && !this.weak.has('no view');
   }
 
-  describe(code: number, before: Uint8Array): string {
-    return this.words.describe({ step: STEPS[code >> 8]!, first: (code >> 4) & 15, second: code & 15 }, before);
+  describe(code: number): string {
+    return describe(code);
   }
 
   show(state: Uint8Array): string {
     return this.words.show(state);
   }
-
-  private copy(state: Uint8Array): Uint8Array {
-    this.next.set(state);
-    return this.next;
-  }
-}
-
-function action(step: ModelStep, first = 0, second = 0): number {
-  return (STEPS.indexOf(step) << 8) | (first << 4) | second;
 }

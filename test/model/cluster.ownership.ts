@@ -1,13 +1,13 @@
-import { A, C, type ClusterLayout } from './cluster.layout.js';
-import { type ClusterOptions } from './cluster.options.js';
-import { type ModelStep } from './cluster.steps.js';
+import { A, at, C, clearKey, clearSeal, endElection, endMove, rename } from './cluster.layout.js';
+import { type ClusterOptions, type ClusterWeakening } from './cluster.options.js';
+import { type ClusterStep } from './cluster.words.js';
 
-export type EmitStep = (next: Uint8Array, step: ModelStep, node?: number, other?: number) => void;
+export type EmitStep = (next: Uint8Array, step: ClusterStep, who?: number, other?: number) => void;
 
 /** What the parts of the model of a cluster share. */
 export interface ClusterParts {
   readonly options: ClusterOptions;
-  readonly at: ClusterLayout;
+  readonly weak: ReadonlySet<ClusterWeakening>;
   /** Copies a state into the buffer that steps are made in. */
   readonly copy: (state: Uint8Array) => Uint8Array;
 }
@@ -18,13 +18,9 @@ export interface ClusterParts {
  */
 export class Ownership {
   readonly nodes: readonly number[];
-  private readonly options: ClusterOptions;
-  private readonly at: ClusterLayout;
 
-  constructor({ options, at }: ClusterParts) {
-    this.options = options;
-    this.at = at;
-    this.nodes = Array.from({ length: at.nodes }, (_, node) => node);
+  constructor(private readonly parts: ClusterParts) {
+    this.nodes = Array.from({ length: parts.options.primaries + 1 }, (_, node) => node);
   }
 
   /** The primaries with slots, as a map with this claim shows them. The first one is that of the shard of A and B. */
@@ -35,12 +31,12 @@ export class Ownership {
   }
 
   claimant(state: Uint8Array, claim: number): number {
-    return state[this.at.claimant(claim)]!;
+    return state[at.claimant(claim)]!;
   }
 
   /** The newest claim that a node knows. */
   claim(state: Uint8Array, node: number): number {
-    return state[this.at.claim(node)]!;
+    return state[at.claim(node)]!;
   }
 
   /** Whether a node believes that the partition is its own. */
@@ -50,45 +46,43 @@ export class Ownership {
 
   /** The process that made the newest claim. */
   owner(state: Uint8Array): number {
-    return this.claimant(state, state[this.at.last]!);
+    return this.claimant(state, state[at.last]!);
   }
 
   /** Whether a process executes what it is asked for the partition. */
   serves(state: Uint8Array, server: number): boolean {
     if (!this.owns(state, server)) return false;
-    const { nodeTimeout } = this.options;
+    const { nodeTimeout } = this.parts.options;
     if (server !== A || !nodeTimeout) return true;
-    return state[this.at.paused] === 0 && state[this.at.isolated]! * 2 < nodeTimeout.ticks * 3;
+    return state[at.paused] === 0 && state[at.isolated]! * 2 < nodeTimeout.ticks * 3;
   }
 
   /** Whether a process refers requests for absent keys to another one. That ends when it hears of the new owner. */
   isMigratingFrom(state: Uint8Array, server: number): boolean {
-    return state[this.at.source] === server + 1;
+    return state[at.source] === server + 1;
   }
 
   isUnreachable(state: Uint8Array, node: number): boolean {
-    return node === A && (state[this.at.cut] !== 0 || state[this.at.paused] !== 0);
+    return node === A && (state[at.cut] !== 0 || state[at.paused] !== 0);
   }
 
   learn(next: Uint8Array, node: number, claim: number): void {
-    const { at } = this;
     if (claim <= this.claim(next, node)) return;
     const owned = this.owns(next, node);
     next[at.claim(node)] = claim;
     if (!owned) return;
-    if (this.isMigratingFrom(next, node)) at.endMove(next);
-    at.clearKey(next, node);
-    at.clearSeal(next, node);
+    if (this.isMigratingFrom(next, node)) endMove(next);
+    clearKey(next, node);
+    clearSeal(next, node);
     // It becomes a replica, whose replid is that of its primary.
     if (node !== C && this.claimant(next, claim) !== C) this.changeReplid(next, node);
   }
 
   changeReplid(next: Uint8Array, server: number): void {
-    if (!this.options.without?.includes('no replid')) this.at.rename(next, server);
+    if (!this.parts.weak.has('no replid')) rename(next, server);
   }
 
   addClaim(next: Uint8Array, server: number, raised: number): void {
-    const { at } = this;
     const epoch = this.countsEpochs ? raised : 0;
     const before = this.owner(next);
     const last = next[at.last]! + 1;
@@ -98,8 +92,8 @@ export class Ownership {
     next[at.claim(server)] = last;
     next[at.epoch(server)] = Math.max(next[at.epoch(server)]!, epoch);
     next[at.since] = 0;
-    at.endElection(next);
-    const { nodeTimeout, voterMapsAreNew } = this.options;
+    endElection(next);
+    const { nodeTimeout, voterMapsAreNew } = this.parts.options;
     if (!nodeTimeout && !voterMapsAreNew) return;
     for (const node of this.nodes) {
       if (nodeTimeout ? this.isUnreachable(next, node) : node === before) continue;
@@ -110,17 +104,33 @@ export class Ownership {
 
   /** Without views of epochs, all of them stay at zero. */
   get countsEpochs(): boolean {
-    return this.options.view !== 'claims' && this.options.view !== 'none';
+    return this.parts.options.view !== 'claims' && this.parts.options.view !== 'none';
   }
 
   /** The epoch under which a primary takes slots without votes. */
   bumped(state: Uint8Array, server: number): number {
-    return Math.max(state[this.at.epoch(server)]!, state[this.at.claimEpoch(state[this.at.last]!)]!) + 1;
+    return Math.max(state[at.epoch(server)]!, state[at.claimEpoch(state[at.last]!)]!) + 1;
   }
 
   /** Counts an event. */
   happen(next: Uint8Array): void {
-    next[this.at.events]! -= 1;
-    next[this.at.since] = 0;
+    next[at.events]! -= 1;
+    next[at.since] = 0;
+  }
+}
+
+/** A part that knows who owns the partition. */
+export abstract class ClusterPart {
+  protected readonly options: ClusterOptions;
+  protected readonly weak: ReadonlySet<ClusterWeakening>;
+  protected readonly copy: ClusterParts['copy'];
+
+  constructor(
+    parts: ClusterParts,
+    protected readonly ownership: Ownership,
+  ) {
+    this.options = parts.options;
+    this.weak = parts.weak;
+    this.copy = parts.copy;
   }
 }

@@ -1,27 +1,11 @@
-import { C, type ClusterLayout } from './cluster.layout.js';
-import { type ClusterOptions, type ClusterWeakening } from './cluster.options.js';
-import { type ClusterParts, type EmitStep, type Ownership } from './cluster.ownership.js';
+import { at, C, clearPending } from './cluster.layout.js';
+import { ClusterPart, type EmitStep } from './cluster.ownership.js';
+import { CLIENT } from './cluster.words.js';
 
 /** Protocol 12.5 and 12.6: which data is known, and how unknown data is sealed. */
-export class Seals {
-  private readonly options: ClusterOptions;
-  private readonly at: ClusterLayout;
-  private readonly copy: (state: Uint8Array) => Uint8Array;
-  private readonly weak: ReadonlySet<ClusterWeakening>;
-
-  constructor(
-    { options, at, copy }: ClusterParts,
-    private readonly ownership: Ownership,
-  ) {
-    this.options = options;
-    this.at = at;
-    this.copy = copy;
-    this.weak = new Set(options.without);
-  }
-
+export class Seals extends ClusterPart {
   /** Whether the data is that which was acknowledged: run, replid and nonce of the seal. Protocol 12.5. */
   isKnown(state: Uint8Array, server: number, c: number): boolean {
-    const { at } = this;
     if (this.hasOldCalls(state, server) && this.options.abortRule === 'calls in scripts') return false;
     const named = state[at.seal(server)]!;
     if (this.weak.has('no guard')) return true;
@@ -30,18 +14,17 @@ export class Seals {
     if (this.options.sealHasClaim && state[at.sealClaim(server)] !== claim) return false;
     if (named === server + 1) return true;
     // A seal that names a running process of another shard came with a migration.
-    const isMigrated = named <= at.nodes && (named - 1 === C) !== (server === C);
+    const isMigrated = named <= this.ownership.nodes.length && (named - 1 === C) !== (server === C);
     return isMigrated && this.weak.has('a migration needs no wait');
   }
 
   /** Whether the seal has another number of MIGRATE calls than its process. Only rules that count them notice that. */
   hasOldCalls(state: Uint8Array, server: number): boolean {
-    return state[this.at.migrated(server)] === 1;
+    return state[at.migrated(server)] === 1;
   }
 
   /** Seals unknown data of the owner in the map of a client. Returns whether there is some. */
   write(state: Uint8Array, c: number, emit: EmitStep): boolean {
-    const { at } = this;
     const server = this.ownership.claimant(state, state[at.map(c)]!);
     if (!this.ownership.serves(state, server) || !this.isAllowed(state, server, state[at.map(c)]!)) return false;
     // Neither key is present: ASK.
@@ -55,29 +38,26 @@ export class Seals {
     if (!isUnknown && !(isYoung && this.isUncompared)) return false;
     const next = this.copy(state);
     this.seal(next, server, this.options.wait);
-    emit(next, 'seal', c, server);
+    emit(next, 'seal', CLIENT + c, server);
     return isUnknown;
   }
 
   /** Seals known data anew. */
   renew(next: Uint8Array, c: number, server: number): void {
-    const { at } = this;
     const mayWrite = this.ownership.serves(next, server) && this.isAllowed(next, server, next[at.map(c)]!);
     if (mayWrite && next[at.seal(server)] !== 0) this.seal(next, server, this.options.wait);
   }
 
   private read(state: Uint8Array, c: number, server: number, emit: EmitStep): void {
-    const { at } = this;
     const next = this.copy(state);
     next[at.pending(c)] = server + 1;
     next[at.pendingSeal(c)] = state[at.seal(server)]!;
     next[at.pendingClaim(c)] = state[at.map(c)]!;
-    emit(next, 'read', c, server);
+    emit(next, 'read', CLIENT + c, server);
   }
 
   /** A seal that was sent some time ago arrives. It is bound to the run, to what was read, and to the claim. */
   writeLate(state: Uint8Array, c: number, emit: EmitStep): void {
-    const { at } = this;
     const server = state[at.pending(c)]! - 1;
     if (server < 0 || !this.ownership.serves(state, server)) return;
     const next = this.copy(state);
@@ -85,12 +65,11 @@ export class Seals {
     if (this.isAllowed(state, server, state[at.pendingClaim(c)]!) && (isSame || this.isUncompared)) {
       this.seal(next, server, this.options.wait - state[at.pendingAge(c)]!);
     }
-    at.clearPending(next, c);
-    emit(next, 'write', c, server);
+    clearPending(next, c);
+    emit(next, 'write', CLIENT + c, server);
   }
 
   age(next: Uint8Array, c: number): void {
-    const { at } = this;
     if (!this.weak.has('`from` is computed when the data is read') || next[at.pending(c)] === 0) return;
     if (next[at.pendingAge(c)]! < this.options.wait) next[at.pendingAge(c)]! += 1;
   }
@@ -105,14 +84,14 @@ export class Seals {
    */
   private isAllowed(state: Uint8Array, server: number, claim: number): boolean {
     if (this.options.view !== 'claims' || this.weak.has('a seal is written whatever its process claims')) return true;
-    return state[this.at.claim(server)] === claim;
+    return state[at.claim(server)] === claim;
   }
 
   private seal(next: Uint8Array, server: number, wait: number): void {
-    next[this.at.seal(server)] = server + 1;
+    next[at.seal(server)] = server + 1;
     // Protocol 12.6
-    next[this.at.from(server)] = wait;
-    next[this.at.migrated(server)] = 0;
-    if (this.options.sealHasClaim) next[this.at.sealClaim(server)] = next[this.at.claim(server)]!;
+    next[at.from(server)] = wait;
+    next[at.migrated(server)] = 0;
+    if (this.options.sealHasClaim) next[at.sealClaim(server)] = next[at.claim(server)]!;
   }
 }
