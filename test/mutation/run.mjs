@@ -24,12 +24,10 @@ const { values } = optionsOf({
 await ensureDependencies();
 embed();
 // Not before: they import packages.
-const { Compiler } = await import('./compiler.mjs');
+const { Compiler, sampleOf, withNames } = await import('./mutants.mjs');
 const { coverageOf } = await import('./coverage.mjs');
-const { reportOn, show } = await import('./report.mjs');
-const { sampleOf, withNames } = await import('./sample.mjs');
 const { allSpecs, specsFor, STAGES } = await import('./specs.mjs');
-const { readResults, writeResult } = await import('./state.mjs');
+const { readResults, reportOn, show, writeResult } = await import('./state.mjs');
 const { runSpecs } = await import('./trial.mjs');
 
 /** A test that takes this long hangs, in milliseconds, unless it takes long without a mutant, too. */
@@ -40,8 +38,9 @@ const SLACK = 2;
 
 const compiler = new Compiler();
 const chosen = values.id.split(',');
+const places = values.only.split(',');
 const all = withNames(compiler.mutants()).filter(
-  ({ file, id }) => file.includes(values.only) && chosen.some((start) => id.startsWith(start)),
+  ({ file, id }) => places.some((place) => file.includes(place)) && chosen.some((start) => id.startsWith(start)),
 );
 const sample = sampleOf(all, { seed: values.seed, size: size() });
 if (values.list) {
