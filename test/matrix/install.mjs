@@ -1,12 +1,11 @@
 // The library as it would be published, and applications that install it.
 import { createHash } from 'node:crypto';
-import { cp, mkdir, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import typescript from 'typescript';
 import { root } from '../../scripts/run.mjs';
-import { OWN, refresh } from './cache.mjs';
-import { npmInstall, outputOf } from './command.mjs';
+import { npmInstall, outputOf, OWN, refresh } from './command.mjs';
 
 const SOURCES = fileURLToPath(new URL('consumer', import.meta.url));
 const FORMATS = {

@@ -3,12 +3,11 @@ import { deepEqual, equal, match, ok } from 'node:assert/strict';
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { delimiter, dirname, join, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { npmInstall, outcomeOf, outputOf, OWN, refresh } from './command.mjs';
 import { NEWCOMERS_NODE } from './corners.mjs';
-import { OWN, refresh } from './cache.mjs';
-import { npmInstall, outcomeOf, outputOf } from './command.mjs';
 import { Instance } from './instance.mjs';
-import { withWords } from './markdown.mjs';
-import { dropPackages, nestNew } from './scaffold.mjs';
+import { withWords } from './report.mjs';
+import { dropPackages, nestNew } from './runners.mjs';
 
 /** The newest command line for each major version of Nest, and the Node version that it runs on. */
 const APPLICATIONS = [

@@ -5,12 +5,11 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { root } from '../../scripts/run.mjs';
-import { OWN, refresh } from './cache.mjs';
-import { npmInstall, outputOf } from './command.mjs';
+import { npmInstall, outputOf, OWN, refresh } from './command.mjs';
 import { NEST_CLI_12 } from './corners.mjs';
 import { Instance } from './instance.mjs';
-import { codeOf, sectionOf, withWords } from './markdown.mjs';
-import { dropPackages, nestNew } from './scaffold.mjs';
+import { codeOf, sectionOf, withWords } from './report.mjs';
+import { dropPackages, nestNew } from './runners.mjs';
 
 /** Packages for tests and maintenance of the generated application: slow to install, and not needed to run it. */
 const NOT_NEEDED = /vite|oxlint|prettier|supertest|^@nestjs\/(?:mau|testing)$|source-map/;

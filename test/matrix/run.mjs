@@ -3,19 +3,18 @@
 // scripts, because nothing else may be installed yet.
 import { ensureBuild } from '../../scripts/ensure-build.mjs';
 import { ensureDependencies } from '../../scripts/ensure-dependencies.mjs';
+import { optionsOf } from '../../scripts/options.mjs';
+import { writePart } from '../../scripts/page.mjs';
 import { ensureRedisServer, RedisServer } from '../../scripts/redis-servers.mjs';
+import { ensureNode, ensureTypeScript, inParallel } from './command.mjs';
 import { CONSUMERS, NEWCOMERS_NODE, NODES, TYPE_CHECKS, TYPESCRIPTS } from './corners.mjs';
 import { dependencyCell } from './dependencies.mjs';
 import { nestAddCells } from './nest-add.mjs';
 import { newcomerCell } from './newcomer.mjs';
-import { inParallel } from './queue.mjs';
+import { reportOn } from './report.mjs';
 import { runTimeCells } from './run-time.mjs';
 import { runnerCells } from './runners.mjs';
-import { reportOn } from './report.mjs';
-import { ensureNode, ensureTypeScript } from './tools.mjs';
 import { typeCell } from './types.mjs';
-import { optionsOf } from '../../scripts/options.mjs';
-import { writePart } from '../../scripts/page.mjs';
 
 const { values } = optionsOf({
   options: {
