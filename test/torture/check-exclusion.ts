@@ -1,5 +1,4 @@
-import type { Evidence, Violation } from './evidence.js';
-import { type Belief, beliefsIn, beliefsOf, mustExclude } from './sections.js';
+import { type Belief, beliefsIn, beliefsOf, type Evidence, mustExclude, type Violation } from './evidence.js';
 
 /** Two sections, not both of them shared, that believed they held a key at the same time. */
 export interface Overlap extends Violation {

@@ -3,7 +3,7 @@ import { RedisServer } from '../../scripts/redis-servers.mjs';
 import { buildClockShim, type ClockShim } from '../support/clock-shim.js';
 import { command } from '../support/command.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
-import type { GhostKey } from './evidence.js';
+import { type GhostKey } from './evidence.js';
 
 /** Keys that outlive all locks: a hash of bounded size, and the marker of the master or of a partition. */
 const LASTING = /\0(?:fences|incarnation|seal)$/;

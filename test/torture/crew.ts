@@ -3,10 +3,9 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { WorkerRecord } from './evidence.js';
-import { now } from './now.js';
-import type { TraceEvent } from './trace.js';
-import type { WorkerTask } from './worker.js';
+import { type WorkerRecord } from './evidence.js';
+import { now, type TraceEvent } from './trace.js';
+import { type WorkerTask } from './worker.js';
 
 /** How long a process may take to end after SIGTERM, in milliseconds, before it counts as stuck and is killed. */
 const END_WITHIN = 15_000;

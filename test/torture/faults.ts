@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Cluster, Node } from './cluster.js';
-import type { Crew } from './crew.js';
-import type { FaultKind } from './kinds.js';
-import type { PlannedFault } from './plan.js';
-import type { Register } from './register.js';
+import { type Cluster, type Node } from './cluster.js';
+import { type Crew } from './crew.js';
+import { type FaultKind } from './kinds.js';
+import { type PlannedFault } from './plan.js';
+import { type Register } from './register.js';
 
 export interface World {
   readonly crew: Crew;
@@ -20,76 +20,55 @@ type OnWorker = (world: World, worker: number, fault: Pick<PlannedFault, 'lasts'
 
 const ON_MASTER = {
   'kill -9, back at once': ({ server }) => server.restart(),
-  'kill -9, back later': killFor,
-  'kill -9 of a majority': killFor,
+  'kill -9, back later': killed(),
+  'kill -9 of a majority': killed(),
   FLUSHALL: async (node) => {
     await node.command('FLUSHALL');
   },
   'clock jumps forward': async (node, { size }) => node.stepClock(Math.round(100 + 2_900 * size)),
   'clock is set back': async (node, { size }) => node.stepClock(-Math.round(100 + 400 * size)),
-  'master stopped': async ({ server }, { lasts }) => {
-    server.pause();
-    await sleep(lasts);
-    server.resume();
-  },
-  'connections refused': async ({ proxy }, { lasts }) => {
-    proxy.refuse = true;
-    proxy.reset();
-    await sleep(lasts);
-    proxy.refuse = false;
-  },
+  'master stopped': lasting(
+    ({ server }) => server.pause(),
+    ({ server }) => server.resume(),
+  ),
+  'connections refused': lasting(
+    ({ proxy }) => {
+      proxy.refuse = true;
+      proxy.reset();
+    },
+    ({ proxy }) => (proxy.refuse = false),
+  ),
   'connections reset': async ({ proxy }) => proxy.reset(),
-  'connections half-open': async ({ proxy }, { lasts, size }) => {
-    proxy.halfOpen();
-    await sleep(lasts);
+  'connections half-open': lasting(
+    ({ proxy }) => proxy.halfOpen(),
     // Without the reset, the clients receive no sign of the fault, and have to detect it themselves.
-    if (size < 0.8) proxy.reset();
-  },
-  'black hole': async ({ proxy }, { lasts }) => {
-    proxy.blackHole();
-    await sleep(lasts);
-    proxy.blackHole(false);
-    // The swallowed bytes are missing in the middle of the stream, so only a new connection helps.
-    proxy.reset();
-  },
-  'requests lost': async ({ proxy }, { lasts }) => {
-    proxy.requests.blackHole = true;
-    await sleep(lasts);
-    proxy.requests.blackHole = false;
-    proxy.reset();
-  },
-  'replies lost': async ({ proxy }, { lasts }) => {
-    proxy.replies.blackHole = true;
-    await sleep(lasts);
-    proxy.replies.blackHole = false;
-    proxy.reset();
-  },
-  'everything late': async ({ proxy }, { lasts, size }) => {
+    ({ proxy }, { size }) => size < 0.8 && proxy.reset(),
+  ),
+  'black hole': swallowing('requests', 'replies'),
+  'requests lost': swallowing('requests'),
+  'replies lost': swallowing('replies'),
+  'everything late': lasting(
     // The delays range from less than a master's timeout to more than a ttl, and differ between the directions.
-    proxy.requests.delay = 10 + 400 * size;
-    proxy.replies.delay = 410 - 400 * size;
-    await sleep(lasts);
-    proxy.requests.delay = proxy.replies.delay = 0;
-  },
-  'slow bytes': async ({ proxy }, { lasts, size }) => {
-    proxy.requests.pace = proxy.replies.pace = Math.ceil(2 + 60 * size);
-    await sleep(lasts);
-    proxy.requests.pace = proxy.replies.pace = Infinity;
-  },
+    ({ proxy }, { size }) => {
+      proxy.requests.delay = 10 + 400 * size;
+      proxy.replies.delay = 410 - 400 * size;
+    },
+    ({ proxy }) => (proxy.requests.delay = proxy.replies.delay = 0),
+  ),
+  'slow bytes': lasting(
+    ({ proxy }, { size }) => (proxy.requests.pace = proxy.replies.pace = Math.ceil(2 + 60 * size)),
+    ({ proxy }) => (proxy.requests.pace = proxy.replies.pace = Infinity),
+  ),
   'CLIENT KILL': async (node, { size }) => {
     await node.command('CLIENT', 'KILL', 'TYPE', size < 0.3 ? 'pubsub' : 'normal');
   },
   'SCRIPT FLUSH': async (node) => {
     await node.command('SCRIPT', 'FLUSH');
   },
-  'out of memory': (node, { lasts }) => configured(node, lasts, 'maxmemory', '1', '0'),
-  'writes refused': (node, { lasts }) => configured(node, lasts, 'min-replicas-to-write', '1', '0'),
-  'read-only replica': async (node, { lasts }) => {
-    // No server listens at that address, so the master keeps its data.
-    await node.command('REPLICAOF', '127.0.0.1', '1');
-    await sleep(lasts);
-    await node.command('REPLICAOF', 'NO', 'ONE');
-  },
+  'out of memory': commands('CONFIG SET maxmemory 1', 'CONFIG SET maxmemory 0'),
+  'writes refused': commands('CONFIG SET min-replicas-to-write 1', 'CONFIG SET min-replicas-to-write 0'),
+  // No server listens at that address, so the master keeps its data.
+  'read-only replica': commands('REPLICAOF 127.0.0.1 1', 'REPLICAOF NO ONE'),
   'keys deleted by an operator': async (node) => {
     const names = (await node.keys()).map(({ key }) => key);
     const keys = names.filter((key) => !key.includes('\0') || PERMIT.test(key));
@@ -122,16 +101,44 @@ export async function carryOut(cluster: Cluster, world: World, fault: PlannedFau
   return true;
 }
 
-async function killFor({ server }: Node, { lasts }: PlannedFault): Promise<void> {
-  await server.kill();
-  await sleep(lasts);
-  await server.restart();
+type Act = (node: Node, fault: PlannedFault) => unknown;
+
+/** A fault that begins, lasts, and is healed. */
+function lasting(begin: Act, heal: Act): OnMaster {
+  return async (node, fault) => {
+    await begin(node, fault);
+    await sleep(fault.lasts);
+    await heal(node, fault);
+  };
 }
 
-async function configured(node: Node, lasts: number, name: string, during: string, after: string): Promise<void> {
-  await node.command('CONFIG', 'SET', name, during);
-  await sleep(lasts);
-  await node.command('CONFIG', 'SET', name, after);
+function killed(): OnMaster {
+  return lasting(
+    ({ server }) => server.kill(),
+    ({ server }) => server.restart(),
+  );
+}
+
+function commands(begin: string, heal: string): OnMaster {
+  const run = (words: string): Act => {
+    const [name = '', ...args] = words.split(' ');
+    return (node) => node.command(name, ...args);
+  };
+  return lasting(run(begin), run(heal));
+}
+
+/** The swallowed bytes are missing in the middle of the stream, so only a new connection helps. */
+function swallowing(...directions: readonly ('requests' | 'replies')[]): OnMaster {
+  const set = (proxy: Node['proxy'], blackHole: boolean): void => {
+    for (const direction of directions) proxy[direction].blackHole = blackHole;
+  };
+  return lasting(
+    ({ proxy }) => set(proxy, true),
+    ({ proxy }) => {
+      set(proxy, false);
+      proxy.reset();
+    },
+  );
 }
 
 async function stop(crew: Crew, worker: number, lasts: number): Promise<void> {

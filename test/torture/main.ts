@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { check } from './checker.js';
-import type { Phase } from './evidence.js';
+import { type Phase } from './evidence.js';
 import { assumptionsOf, complaints, summary } from './report.js';
 import { torture } from './run.js';
 import { tortureCluster } from './sharded/run.js';

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../support/eventually.js';
-import type { AppliedFault, Phase } from './evidence.js';
-import type { World } from './faults.js';
-import type { Kind } from './kinds.js';
-import { now } from './now.js';
-import type { Plan, PlannedFault } from './plan.js';
+import { type AppliedFault, type Phase } from './evidence.js';
+import { type World } from './faults.js';
+import { type Kind } from './kinds.js';
+import { type Plan, type PlannedFault } from './plan.js';
+import { now } from './trace.js';
 
 /**
  * After all faults are healed, every worker must get a lock on every key within this time, in milliseconds, even on a

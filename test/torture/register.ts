@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
-import { now } from './now.js';
+import { now } from './trace.js';
 
 /** A write that reached the register. */
 export interface Write {
@@ -14,7 +14,7 @@ export interface Write {
 }
 
 /** The message of a worker. */
-export type WriteRequest = Omit<Write, 'at' | 'accepted'>;
+type WriteRequest = Omit<Write, 'at' | 'accepted'>;
 
 /** The protected resource. It accepts a write only with a token that is not smaller than the largest it has seen. */
 export class Register implements AsyncDisposable {
@@ -71,5 +71,30 @@ export class Register implements AsyncDisposable {
     this.writes.push(write);
     if (accepted) this.events.emit('write', write);
     return accepted;
+  }
+}
+
+/** A worker's connection to the register. Answers arrive in the order of the writes. */
+export class Writer {
+  private readonly waiting: ((accepted: boolean) => void)[] = [];
+
+  private constructor(private readonly socket: Socket) {
+    createInterface(socket).on('line', (line) => this.waiting.shift()?.(line === 'accepted'));
+  }
+
+  static async to(port: number): Promise<Writer> {
+    const socket = connect(port, '127.0.0.1').setNoDelay();
+    await once(socket, 'connect');
+    return new Writer(socket);
+  }
+
+  /** Resolves with whether the write was accepted. */
+  write(request: WriteRequest): Promise<boolean> {
+    this.socket.write(`${JSON.stringify(request)}\n`);
+    return new Promise((resolve) => this.waiting.push(resolve));
+  }
+
+  end(): void {
+    this.socket.end();
   }
 }

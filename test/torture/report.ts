@@ -1,7 +1,6 @@
-import type { Verdict } from './checker.js';
-import type { Evidence, Phase, Violation } from './evidence.js';
+import { type Verdict } from './checker.js';
+import { assumptionsHold, type Evidence, type Phase, type Violation } from './evidence.js';
 import { BROKEN } from './kinds.js';
-import { assumptionsHold } from './sections.js';
 import { statisticsOf } from './statistics.js';
 
 /** How many violations of each kind are shown, and how much of the surrounding events. */

@@ -4,14 +4,13 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cluster } from './cluster.js';
 import { Crew } from './crew.js';
-import type { Evidence, GhostKey, Phase } from './evidence.js';
+import { type Evidence, type GhostKey, keyOfPermit, PERMITS, type Phase } from './evidence.js';
 import { carryOut } from './faults.js';
 import { type FaultKind, KINDS } from './kinds.js';
 import { type Arsenal, Nemesis } from './nemesis.js';
-import { now } from './now.js';
-import { keyOfPermit, PERMITS } from './permits.js';
 import { MAX_TTL, type Plan, planOf } from './plan.js';
 import { Register } from './register.js';
+import { now } from './trace.js';
 
 /** What every run needs, whatever it puts under torture. */
 export interface RunOptions {

@@ -1,6 +1,5 @@
 import { overlaps } from './check-exclusion.js';
-import type { Evidence } from './evidence.js';
-import { beliefsOf } from './sections.js';
+import { beliefsOf, type Evidence } from './evidence.js';
 
 /** A run in numbers. */
 export interface Statistics {

@@ -6,10 +6,8 @@ import { NestFactory } from '@nestjs/core';
 import type * as Library from '../../lib/index.js';
 import { Actor } from './actor.js';
 import { Dice } from './dice.js';
-import { now } from './now.js';
-import { Pulse } from './pulse.js';
-import { Trace } from './trace.js';
-import { Writer } from './writer.js';
+import { Writer } from './register.js';
+import { now, Pulse, Trace } from './trace.js';
 
 export interface WorkerTask {
   readonly worker: number;

@@ -25,9 +25,23 @@ export interface Sharded {
 type Shard = readonly ClusterNode[];
 type OnShard = (primary: ClusterNode, sharded: Sharded, fault: PlannedFault<ShardFault>) => Promise<boolean>;
 
+const killed: OnShard = async (primary, { cluster }, { lasts }) => {
+  await cluster.kill(primary);
+  await sleep(lasts);
+  await cluster.restart(primary);
+  return true;
+};
+
+const stopped: OnShard = async (primary, { cluster }, { lasts }) => {
+  cluster.pause(primary);
+  await sleep(lasts);
+  cluster.resume(primary);
+  return true;
+};
+
 const ON_SHARD = {
-  'primary killed, back at once and empty': killFor,
-  'primary killed, back after a failover': killFor,
+  'primary killed, back at once and empty': killed,
+  'primary killed, back after a failover': killed,
   'shard killed, back empty': async (primary, { cluster }, { lasts }) => {
     const nodes = shardsOf(cluster).find((shard) => shard.includes(primary)) ?? [];
     await Promise.all(nodes.map((node) => cluster.kill(node)));
@@ -35,11 +49,11 @@ const ON_SHARD = {
     await Promise.all(nodes.map((node) => cluster.restart(node)));
     return true;
   },
-  'all primaries killed, back empty': killFor,
+  'all primaries killed, back empty': killed,
   'failover, graceful': (primary, { cluster }) => failover(cluster, primary, []),
   'failover, forced': (primary, { cluster }) => failover(cluster, primary, ['FORCE']),
-  'primary stopped': stopFor,
-  'primary stopped beyond a failover': stopFor,
+  'primary stopped': stopped,
+  'primary stopped beyond a failover': stopped,
   'primary stopped, failover forced': async (primary, { cluster }, { lasts }) => {
     cluster.pause(primary);
     const began = await failover(cluster, primary, ['FORCE']);
@@ -89,28 +103,6 @@ async function primaryOf(cluster: TestCluster, shard: number): Promise<ClusterNo
   const own = lines.filter(({ isPrimary, ranges }) => isPrimary && ranges.length > 0);
   const [newest] = own.sort((one, other) => other.epoch - one.epoch);
   return newest && cluster.node(newest.id);
-}
-
-async function killFor(
-  primary: ClusterNode,
-  { cluster }: Sharded,
-  { lasts }: PlannedFault<ShardFault>,
-): Promise<boolean> {
-  await cluster.kill(primary);
-  await sleep(lasts);
-  await cluster.restart(primary);
-  return true;
-}
-
-async function stopFor(
-  primary: ClusterNode,
-  { cluster }: Sharded,
-  { lasts }: PlannedFault<ShardFault>,
-): Promise<boolean> {
-  cluster.pause(primary);
-  await sleep(lasts);
-  cluster.resume(primary);
-  return true;
 }
 
 /** Begins a failover; whether and when it ends is up to the cluster. */

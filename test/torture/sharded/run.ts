@@ -1,14 +1,13 @@
 import { partitionOf } from '../../../lib/redis/cluster/cluster-map.js';
-import { startCluster, type TestCluster } from '../../support/cluster.js';
 import { ownLine } from '../../support/cluster-lines.js';
+import { startCluster, type TestCluster } from '../../support/cluster.js';
 import { isGhost, keysAt } from '../cluster.js';
-import type { Evidence, GhostKey } from '../evidence.js';
-import { PERMITS_OF } from '../permits.js';
-import type { Plan } from '../plan.js';
+import { type Evidence, type GhostKey, PERMITS_OF } from '../evidence.js';
+import { type Plan } from '../plan.js';
 import { type Arena, runIn, type RunOptions } from '../run.js';
 import { carryOutOn } from './faults.js';
 import { SHARD_KINDS, type ShardFault } from './kinds.js';
-import { SHARDS, shardPlanOf } from './plan.js';
+import { shardPlanOf, SHARDS } from './plan.js';
 
 export interface ShardedOptions extends RunOptions {
   readonly milliseconds: number;
