@@ -15,10 +15,7 @@ export interface BarrierOptions {
 }
 
 /** Readers that have a member here, and whether X has a string here and has written `want`. */
-const MEMBERS = 0;
-const STRING = 1;
-const WANT = 2;
-const MASTER = 3;
+const [MEMBERS, STRING, WANT, MASTER] = [0, 1, 2, 3];
 
 const PHASE = 0;
 /** Masters that have answered the running request. */
@@ -29,9 +26,7 @@ const LATER = 2;
 const STOOD = 3;
 const READER = 4;
 
-const OUT = 0;
-const WAITING = 1;
-const HOLDS = 2;
+const [OUT, WAITING, HOLDS] = [0, 1, 2];
 
 const NAMES = 'STUV';
 

@@ -37,17 +37,12 @@ export interface DoubtOptions {
 }
 
 /** Owner of the key, its ticks, and how far the clock has moved beyond the monotonic clock of L since both last agreed. */
-const OWNER = 0;
-const EXPIRY = 1;
-const MOVED = 2;
-const MASTER = 3;
+const [OWNER, EXPIRY, MOVED, MASTER] = [0, 1, 2, 3];
 
 /** Movements are stored with this added. */
 const ZERO = 16;
 
-const FREE = 0;
-const L = 1;
-const X = 2;
+const [FREE, L, X] = [0, 1, 2];
 
 /** Validity by the monotonic clock. */
 const TICKS_LEFT = 0;
@@ -60,20 +55,10 @@ const QUESTION = 3;
 const PROOF = 4;
 /** Masters that an extension may have set again since the last round that counted. */
 const HEALED = 5;
-const SUSPENDED = 6;
-const SUSPENSION = 7;
-const EXTENSION = 8;
-const EXTENDED = 9;
-const STEPS = 10;
-const X_BELIEF = 11;
-const X_ROUND = 12;
-const X_COUNTED = 13;
+const [SUSPENDED, SUSPENSION, EXTENSION, EXTENDED, STEPS, X_BELIEF, X_ROUND, X_COUNTED] = [6, 7, 8, 9, 10, 11, 12, 13];
 /** Whether X has believed since L was granted the lock. */
 const OVERTAKEN = 14;
-const ALL_STEPS = 15;
-const SET_BACK = 16;
-const KEPT = 17;
-const CLIENT = 18;
+const [ALL_STEPS, SET_BACK, KEPT, CLIENT] = [15, 16, 17, 18];
 
 /** Amounts are stored with this added. */
 const BACK = 8;

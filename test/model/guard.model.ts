@@ -85,15 +85,12 @@ export interface GuardOptions {
   readonly prompt?: { readonly within: number; readonly voting: number; readonly holder: boolean };
 }
 
-const OWNER = 0;
-const EXPIRY = 1;
+const [OWNER, EXPIRY] = [0, 1];
 /** Nonce of the marker; 0 if there is no marker. */
 const NONCE = 2;
 /** Whether run and replid in the marker are those of the server, that is, whether the data is known. */
 const KNOWN = 3;
-const FROM = 4;
-const VETOED = 5;
-const HISTORY = 6;
+const [FROM, VETOED, HISTORY] = [4, 5, 6];
 /** Nonce of a marker that another run has left; 0 if there is none, or if the data is known. */
 const LEFT = 7;
 /** What the data from before a spare has: nonce, owner and expiry. */
@@ -101,10 +98,7 @@ const ASIDE = 8;
 const MASTER = 11;
 
 /** Bits of HISTORY: the holder's key was here; the process is old; the process before it still acknowledges. */
-const HELD = 1;
-const OLD = 2;
-const TWIN = 4;
-const PROMOTED = 8;
+const [HELD, OLD, TWIN, PROMOTED] = [1, 2, 4, 8];
 
 const KEEPING: readonly Fault[] = ['kept restart', 'spare', 'return', 'lagging copy', 'promoted replica'];
 
@@ -117,9 +111,7 @@ const ROUND = 2;
 const COUNTED = 3;
 /** Ticks within which a witness must complete its next contact. */
 const CONTACT = 4;
-const EARLY = 5;
-const EARLY_LEFT = 6;
-const EARLY_MASK = 7;
+const [EARLY, EARLY_LEFT, EARLY_MASK] = [5, 6, 7];
 /** Masters whose last reading showed that they vote. */
 const ABLE = 8;
 /** Masters to which the attempt was sent. */
@@ -130,17 +122,11 @@ const PASSED = 11;
 /** The nonces that the client has accepted, one for each master. */
 const NONCES = 12;
 
-const IDLE = 0;
-const ACTIVE = 1;
+const [IDLE, ACTIVE] = [0, 1];
 
-const FIRST_READING = 1;
-const WAITING = 2;
-const SECOND_READING = 3;
-const WRITING = 4;
-const GIVEN_UP = 5;
+const [FIRST_READING, WAITING, SECOND_READING, WRITING, GIVEN_UP] = [1, 2, 3, 4, 5];
 
-const HOLDER = 0;
-const CONTENDER = 1;
+const [HOLDER, CONTENDER] = [0, 1];
 const CLIENTS = ['L', 'X'];
 
 const INITIAL_NONCE = 1;

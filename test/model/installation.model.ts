@@ -18,9 +18,7 @@ const MASTERS = 3;
 const ALL = 0b111;
 const QUORUM = 2;
 /** G, the time until P has connected to a master again and has objected, and W, all in ticks. */
-const WAIT = 2;
-const MEETS_WITHIN = 1;
-const YOUNG = 4;
+const [WAIT, MEETS_WITHIN, YOUNG] = [2, 1, 4];
 
 /** What the marker of a master says; 0 if there is none. */
 const MARKER = 0;
@@ -32,19 +30,13 @@ const LOST = 2;
 const MET = 3;
 /** Ticks in which P must meet it, plus one. */
 const DUE = 4;
-const LOSSES = 5;
-const MASTER = 6;
+const [LOSSES, MASTER] = [5, 6];
 
-const LATER = 1;
-const EMPTY = 2;
-const FIRST = 3;
+const [LATER, EMPTY, FIRST] = [1, 2, 3];
 const MARKERS = ['-', 'later', 'empty', 'first'];
 
 /** For each of Q and P: whether it has seen all masters new, ticks left, and masters that it still calls the first. */
-const SIGHTED = 0;
-const LEFT = 1;
-const CALLS = 2;
-const CLIENT = 3;
+const [SIGHTED, LEFT, CALLS, CLIENT] = [0, 1, 2, 3];
 const KNOWS = MASTERS * MASTER + 2 * CLIENT;
 const SINCE = KNOWS + 1;
 

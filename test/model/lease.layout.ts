@@ -3,8 +3,7 @@ import { decrement, sortRecords, swap } from './states.js';
 
 /** Fields of a master before those of its clients, of a master for one client, and of a client. */
 const MASTER = 4;
-const CELL = 2;
-const CLIENT = 3;
+const [CELL, CLIENT] = [2, 3];
 
 /** Offsets of the fields of a state: masters, clients, and what is kept once. */
 export class LeaseLayout {

@@ -35,21 +35,14 @@ export interface MaxTtlOptions {
   readonly without?: readonly never[];
 }
 
-const OWNER = 0;
-const EXPIRY = 1;
-const KNOWN = 2;
-const FROM = 3;
-const PREV = 4;
-const NEXT = 5;
+const [OWNER, EXPIRY, KNOWN, FROM, PREV, NEXT] = [0, 1, 2, 3, 4, 5];
 /** Ticks since `since`, up to the window. */
 const AGE = 6;
 /** S's own wait before it writes without a source. 0: none, 1: over, more: ticks left plus one. */
 const WAIT = 7;
 const MASTER = 8;
 
-const BELIEF = 0;
-const ROUND = 1;
-const COUNTED = 2;
+const [BELIEF, ROUND, COUNTED] = [0, 1, 2];
 /** Masters whose present data the client has met. */
 const MET = 3;
 const CONTACT = 4;
@@ -62,11 +55,9 @@ const RAISED = 6;
  */
 const CONFIRMED = 7;
 
-const A = 0;
-const S = 1;
+const [A, S] = [0, 1];
 const NAMES = ['A', 'S'];
-const MASTERS = 3;
-const QUORUM = 2;
+const [MASTERS, QUORUM] = [3, 2];
 const CLIENT = CONFIRMED + MASTERS;
 const LOSSES = MASTERS * MASTER + 2 * CLIENT;
 

@@ -19,15 +19,12 @@ export interface PartitionsOptions {
   readonly without?: readonly PartitionsWeakening[];
 }
 
-const OWNER = 0;
-const EXPIRY = 1;
-const WAIT = 2;
+const [OWNER, EXPIRY, WAIT] = [0, 1, 2];
 /** Whether the owner has sent a release that has not arrived. */
 const RELEASED = 3;
 const PARTITION = 4;
 
-const BELIEF = 0;
-const ROUND = 1;
+const [BELIEF, ROUND] = [0, 1];
 /** Partitions that have granted or extended in this round. */
 const GRANTED = 2;
 /** Whether the acquisition has been refused before. */

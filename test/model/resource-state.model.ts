@@ -59,20 +59,12 @@ export interface ResourceStateOptions {
   readonly without?: readonly ResourceStateWeakening[];
 }
 
-const IDLE = 0;
-const OPENING = 1;
-const WRITING = 2;
-const RESTING = 3;
+const [IDLE, OPENING, WRITING, RESTING] = [0, 1, 2, 3];
 
 /** Bits of FLAGS. */
-const DISAGREE = 1;
-const GOT = 2;
-const OVERTAKEN = 4;
-const BOTH = 8;
+const [DISAGREE, GOT, OVERTAKEN, BOTH] = [1, 2, 4, 8];
 
-const NOT_READ = 1;
-const REPLACED = 2;
-const OPENED = 3;
+const [NOT_READ, REPLACED, OPENED] = [1, 2, 3];
 const PROPERTIES = [
   undefined,
   'a set is acknowledged, and a holder with a higher ballot has opened without reading it',

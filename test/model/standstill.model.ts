@@ -41,17 +41,12 @@ const ALLOWANCE = 10;
 /** Bounds are stored with this added, so that none is negative; 0 stands for none. */
 const ZERO = 2;
 
-const STOOD = 0;
-const SUBTRACTED = 1;
-const STANDS = 2;
-const SETS = 3;
+const [STOOD, SUBTRACTED, STANDS, SETS] = [0, 1, 2, 3];
 /** How often a standstill was acted on. */
 const HANDLED = 4;
 /** The answer that is under way: its master, its value, and whether a standstill was acted on since. */
 const SENT_BY = 5;
-const SENT = 6;
-const SENT_BEFORE = 7;
-const MASTERS = 8;
+const [SENT, SENT_BEFORE, MASTERS] = [6, 7, 8];
 
 /** Of each master: how far it was set, whether it is accused, doubted or met late, its sample, and the answer that is judged. */
 const SET = 0;
@@ -62,8 +57,7 @@ const LEAST = 4;
 const MOST = 5;
 /** How much of the sample's interval has already been subtracted. */
 const COUNTED = 6;
-const SUSPECT_LEAST = 7;
-const SUSPECT_MOST = 8;
+const [SUSPECT_LEAST, SUSPECT_MOST] = [7, 8];
 /** Two bounds of each master's answer to the question. */
 const ANSWERS = 9;
 

@@ -38,28 +38,19 @@ export interface TokensOptions {
   readonly rounds?: number;
 }
 
-const COUNTER = 0;
-const QUARANTINE = 1;
+const [COUNTER, QUARANTINE] = [0, 1];
 /** For each key, the client that owns it plus one. */
 const OWNERS = 2;
 
-const PHASE = 0;
-const GRANTED = 1;
-const DRAWN = 2;
-const LARGEST = 3;
-const CONFIRMED = 4;
+const [PHASE, GRANTED, DRAWN, LARGEST, CONFIRMED] = [0, 1, 2, 3, 4];
 /** The largest token that stood when the client requested its own. */
 const AFTER = 5;
 const FLOOR = 6;
 /** Masters that were not quarantined when the round was sent. */
 const SENT = 7;
-const EVER = 8;
-const CLIENT = 9;
+const [EVER, CLIENT] = [8, 9];
 
-const ACQUIRING = 0;
-const HOLDING = 1;
-const ASKED = 2;
-const STANDS = 3;
+const [ACQUIRING, HOLDING, ASKED, STANDS] = [0, 1, 2, 3];
 
 /** Numbers that pass in one tick of a wall clock: more than the model draws in one tick. */
 const PER_TICK = 8;

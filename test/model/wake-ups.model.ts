@@ -44,18 +44,12 @@ interface Measured {
   readonly stands: number;
 }
 
-const OUT = 0;
-const QUEUED = 1;
-const WOKEN = 2;
-const HOLDS = 3;
+const [OUT, QUEUED, WOKEN, HOLDS] = [0, 1, 2, 3];
 /** Crashed processes: still in the queue, with what a waiter leaves behind, with a lock. */
-const DEAD_QUEUED = 4;
-const GONE = 5;
-const DEAD_HOLDS = 6;
+const [DEAD_QUEUED, GONE, DEAD_HOLDS] = [4, 5, 6];
 
 /** Bits of FLAGS. */
-const RESERVED = 1;
-const WANT = 2;
+const [RESERVED, WANT] = [1, 2];
 /** The next poll is due. */
 const DUE = 4;
 /** The notification was not heard. */
