@@ -1,6 +1,6 @@
 import { RedlockSemaphore, Semaphore } from 'redis-semaphore';
-import { PERMITS } from '../sharing/limit.mjs';
 import { disconnectAll, ioredisClients } from './ioredis-clients.mjs';
+import { PERMITS } from './permits.mjs';
 
 /** With its defaults, except that it does not extend a permit, as no other contender here does. */
 export async function connect(urls) {

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { RedisServer } from '../../../scripts/redis-servers.mjs';
-import { sleep } from './numbers.mjs';
+import { sleep } from './figures.mjs';
 
 const PRIMARIES = 3;
 const SLOTS = 16_384;

@@ -1,4 +1,4 @@
-import { median, percentile } from './numbers.mjs';
+import { median, percentile } from './figures.mjs';
 
 /**
  * The events on one key, from the records of each process: `[arrived, granted, releasing]` per section, in milliseconds
@@ -55,11 +55,11 @@ export class Trace {
     return changes.reduce((most, { by }) => Math.max(most, (now += by)), 0);
   }
 
-  /** Number of sections of the most and the least successful process. */
+  /** The ratio of the numbers of sections of the most and of the least successful process. */
   get luck() {
     const counts = new Array(this.processes).fill(0);
     for (const { process } of this.sections) counts[process] += 1;
-    return { most: Math.max(...counts), fewest: Math.min(...counts) };
+    return Math.max(...counts) / Math.min(...counts);
   }
 
   /** The largest number of later arrivals that overtook one waiter. */

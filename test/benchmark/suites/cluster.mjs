@@ -1,13 +1,36 @@
-import { checksOf } from '../cluster/checks.mjs';
-import { ONE, ONE_PLAIN, RIVALS } from '../cluster/contenders.mjs';
-import { printLatency, printThroughput } from '../cluster/print.mjs';
-import { throughput } from '../cost/throughput.mjs';
-import { oneByOne } from '../latency/one-by-one.mjs';
-import { ClusterServers } from '../measure/cluster-servers.mjs';
-import { ServerLoad } from '../measure/server-load.mjs';
-import { warmUp } from '../measure/warm-up.mjs';
 import { RedisServer } from '../../../scripts/redis-servers.mjs';
-import { Crew } from '../worker/crew.mjs';
+import { ClusterServers } from '../measure/cluster-servers.mjs';
+import { warmUp } from '../measure/field.mjs';
+import { ratioOf } from '../measure/figures.mjs';
+import { ServerLoad } from '../measure/servers.mjs';
+import { atMost, exactly } from '../report.mjs';
+import { printThroughput, throughput } from './cost.mjs';
+import { oneByOne, printLatency } from './latency.mjs';
+import { Crew } from '../worker/processes.mjs';
+
+/** Locks of one server: what the others are compared with. */
+const ONE = 'one-server';
+const ONE_PLAIN = 'one-server-plain';
+const CLUSTER = 'cluster';
+const CLUSTER_PLAIN = 'cluster-plain';
+/** With `batchPartitions`. */
+const BATCHED = 'cluster-batched';
+/** Locks on resources with one hash tag, which are all in one partition of the cluster. */
+const TAGGED = 'cluster-one-tag';
+const TAGGED_PLAIN = 'cluster-one-tag-plain';
+
+/** Each with what it is compared with: the same settings on one server. */
+const RIVALS = {
+  [ONE]: ONE,
+  [CLUSTER]: ONE,
+  [BATCHED]: ONE,
+  [TAGGED]: ONE,
+  [ONE_PLAIN]: ONE_PLAIN,
+  [CLUSTER_PLAIN]: ONE_PLAIN,
+  [TAGGED_PLAIN]: ONE_PLAIN,
+};
+
+const ONE_SERVER = { base: ONE, title: 'one server', rivalOf: (name) => RIVALS[name] };
 
 /** Longer than any pause of a busy machine. */
 const TTL = 3_000;
@@ -30,11 +53,11 @@ export async function run({ quick }) {
     const bench = { crew, load, ttl: TTL };
     await warmUp(bench, { quick });
     const latency = await oneByOne(bench, lengths.latency);
-    printLatency(latency);
+    printLatency('One', latency, ONE_SERVER);
     const loads = [];
     for (const concurrency of CONCURRENCIES) {
       loads.push(await throughput(bench, { concurrency, ...lengths.load }));
-      printThroughput(loads.at(-1));
+      printThroughput('', loads.at(-1), ONE_SERVER);
     }
     const figures = { latency, throughput: loads };
     return { figures, checks: checksOf(figures) };
@@ -55,4 +78,21 @@ async function loadOf(url, primaries) {
       all.close();
     },
   };
+}
+
+/** How much longer one lock at a time may take than on one server. */
+const BOUND = 1.5;
+
+function checksOf({ latency, throughput }) {
+  return [
+    ...[CLUSTER, CLUSTER_PLAIN].map((name) => {
+      const ratio = ratioOf(latency[name].both.p50, latency[RIVALS[name]].both.p50);
+      return atMost(`${name}: one lock at a time, p50 at most ${BOUND} of ${RIVALS[name]}`, ratio, BOUND);
+    }),
+    ...throughput.flatMap(({ concurrency, contenders }) =>
+      Object.entries(contenders).map(([name, { failures }]) =>
+        exactly(`${concurrency} at a time: no failure of ${name}`, failures.length, 0),
+      ),
+    ),
+  ];
 }

@@ -1,8 +1,8 @@
-import { FEW, librariesFor, OURS } from '../cost/contenders.mjs';
-import { checksOf } from '../failing/checks.mjs';
-import { printMemory, printScene } from '../failing/print.mjs';
-import { dead, hung, longHung, SLOW, slow } from '../failing/scenes.mjs';
+import { FEW, librariesFor, OURS } from '../contenders.mjs';
 import { onField } from '../measure/field.mjs';
+import { sleep } from '../measure/figures.mjs';
+import { latencies } from '../measure/trace.mjs';
+import { atMost, exactly, figure, noMore, printTable, times } from '../report.mjs';
 
 const TTL = 3_000;
 const MASTERS = 5;
@@ -44,4 +44,154 @@ export async function run({ quick, only = quick ? FEW : undefined }) {
 function alone(name, scene, proxied = 0) {
   const field = { masters: MASTERS, contenders: [name], ttl: TTL, proxied };
   return onField(field, scene).catch((error) => ({ gaveUp: String(error.message).slice(0, 80) }));
+}
+
+const CONCURRENCY = 8;
+/**
+ * Time for a master that hung or came back to run the commands that it has missed, before the next measurement, in
+ * milliseconds.
+ */
+const RECOVERY = 300;
+
+/** Milliseconds that a slow master adds to each round trip. */
+const SLOW = 30;
+
+/** Measures one contender with all masters up and with one that hangs, in turn. */
+function hung(field, contender, lengths) {
+  const victim = field.servers.at(-1);
+  return inTurn(field, contender, {
+    ...lengths,
+    fail: () => victim.pause(),
+    recover: () => victim.resume(),
+  });
+}
+
+/** Measures one contender with all masters fast and with one that is slow, in turn. The last one is behind a proxy. */
+function slow(field, contender, lengths) {
+  return inTurn(field, contender, {
+    ...lengths,
+    fail: () => field.proxy.delayBy(SLOW),
+    recover: () => field.proxy.delayBy(0),
+  });
+}
+
+async function inTurn({ crew, ttl }, contender, { duration, rounds, fail, recover }) {
+  const strain = (length) => crew.run(contender, 'strain', { concurrency: CONCURRENCY, duration: length, ttl });
+  await strain(duration);
+  const up = [];
+  const down = [];
+  for (let round = 0; round < rounds; round++) {
+    up.push(await strain(duration));
+    await fail();
+    try {
+      down.push(await strain(duration));
+    } finally {
+      await recover();
+    }
+    await sleep(RECOVERY);
+  }
+  return { up: summaryOf(up), down: summaryOf(down) };
+}
+
+/** Measures one contender with all masters up, and after the crash of some. */
+async function dead({ crew, servers, ttl }, contender, { duration, count }) {
+  const strain = (length) => crew.run(contender, 'strain', { concurrency: CONCURRENCY, duration: length, ttl });
+  await strain(duration);
+  const up = await strain(duration);
+  await Promise.all(servers.slice(-count).map((server) => server.kill()));
+  const down = await strain(2 * duration);
+  return { up: summaryOf([up]), down: summaryOf([down]) };
+}
+
+/** Measures one contender under load while a master hangs for a long time: its memory after each of `sampled`. */
+async function longHung({ crew, servers, ttl }, contender, { duration, sampled }) {
+  const victim = servers.at(-1);
+  await crew.run(contender, 'strain', { concurrency: CONCURRENCY, duration: 1_000, ttl });
+  victim.pause();
+  try {
+    const task = { concurrency: CONCURRENCY, duration, ttl, sampled };
+    const { memory, locks, elapsed } = await crew.run(contender, 'strain', task);
+    return { seconds: elapsed / 1000, memory, rate: (locks / elapsed) * 1000 };
+  } finally {
+    victim.resume();
+  }
+}
+
+function summaryOf(runs) {
+  const times = runs.flatMap((run) => run.times);
+  const sum = (of) => runs.map(of).reduce((total, value) => total + value, 0);
+  const seconds = sum(({ elapsed }) => elapsed) / 1000;
+  return {
+    ...latencies(times),
+    rate: sum(({ locks }) => locks) / seconds,
+    growth: sum(({ memory }) => memory.at(-1) - memory[0]) / seconds,
+    failures: runs.flatMap(({ failures }) => Object.entries(failures)),
+  };
+}
+
+const MB = 1024 * 1024;
+
+function printScene(title, contenders) {
+  const row = (name, when, found) => [
+    ...[name, when, figure(found.p50), figure(found.p99), figure(found.rate), figure(found.growth / MB)],
+    found.failures.reduce((sum, [, count]) => sum + count, 0),
+  ];
+  printTable(`${title} (latency of acquire and release in ms; memory in MB per second)`, [
+    ['', '', 'p50', 'p99', 'locks/s', 'memory', 'failures', 'p99 to all up'],
+    ...Object.entries(contenders).flatMap(([name, { up, down, gaveUp }]) =>
+      gaveUp
+        ? [[name, gaveUp, '-', '-', '-', '-', '-', '-']]
+        : [
+            [...row(name, 'all up', up), ''],
+            [...row('', 'failing', down), times(down.p99 / up.p99)],
+          ],
+    ),
+  ]);
+  for (const [name, { down }] of Object.entries(contenders)) {
+    if (down?.failures.length > 0) console.log(`  ${name}: ${down.failures[0][0]}`);
+  }
+}
+
+function printMemory(title, contenders) {
+  printTable(title, [
+    ['', 'seconds', 'locks/s', 'MB before', 'MB after', 'MB per second'],
+    ...Object.entries(contenders).map(([name, { seconds, rate, memory, gaveUp }]) =>
+      gaveUp
+        ? [name, gaveUp, '-', '-', '-', '-']
+        : [
+            ...[name, figure(seconds), figure(rate), figure(memory[0] / MB), figure(memory.at(-1) / MB)],
+            figure((memory.at(-1) - memory[0]) / MB / seconds),
+          ],
+    ),
+  ]);
+}
+
+/** How much the rest of the heap may vary between two collections, in MB. */
+const SLACK = 2;
+
+function checksOf({ slow, hung, oneDead, twoDead, longHung }) {
+  if (!hung[OURS]) return [];
+  const gaveUp = [slow, hung, oneDead, twoDead, longHung].map((scene) => scene[OURS].gaveUp).find(Boolean);
+  if (gaveUp) return [{ promise: 'masters that fail can be measured', found: gaveUp, kept: false }];
+  return [
+    ...pathChecks('one slow of five', slow[OURS]),
+    ...pathChecks('one hung of five', hung[OURS]),
+    ...pathChecks('one dead of five', oneDead[OURS]),
+    exactly('two dead of five: no failure of ours', twoDead[OURS].down.failures.length, 0),
+    memoryCheck(longHung[OURS]),
+  ];
+}
+
+function pathChecks(on, { up, down }) {
+  return [
+    atMost(`${on}: p99 of ours at most 1.5 of its p99 with all up`, down.p99 / up.p99, 1.5),
+    exactly(`${on}: no failure of ours`, down.failures.length, 0),
+  ];
+}
+
+function memoryCheck({ memory, seconds }) {
+  // After the longest ttl, everything that is kept for the hung master exists. From then on, nothing may be added.
+  const settled = memory[Math.floor(memory.length / 3)];
+  const promise = `one hung for ${Math.round(seconds)} s: memory of ours grows in its last two thirds by at most ${SLACK} MB`;
+  return noMore(promise, (memory.at(-1) - settled) / MB, 'MB', SLACK);
 }

@@ -1,9 +1,8 @@
-import { FEW, librariesFor, OURS } from '../cost/contenders.mjs';
-import { checksOf } from '../held/checks.mjs';
-import { holdMany } from '../held/many.mjs';
-import { printAcrossKeys, printBesideHeld, printMany } from '../held/print.mjs';
-import { acrossKeys, besideHeld } from '../held/scale.mjs';
+import { FEW, librariesFor, OURS } from '../contenders.mjs';
 import { onField } from '../measure/field.mjs';
+import { inRounds, ratioOf, spread } from '../measure/figures.mjs';
+import { CommandCounter } from '../measure/servers.mjs';
+import { atMost, exactly, figure, GOALS, noMore, printTable, range, times } from '../report.mjs';
 
 /** Contenders that do not extend held locks. */
 const WITHOUT_EXTENSION = ['redlock4', 'murlock'];
@@ -58,3 +57,155 @@ export async function run({ quick, only = quick ? FEW : undefined }) {
 
 /** Keeps the other contenders measurable. */
 const gaveUp = (error) => ({ gaveUp: String(error.message) });
+
+/** Counting timers slows a process down, so it runs with fewer locks and in a separate step. */
+const TIMED = 500;
+
+/** Measures what it costs one contender to hold many locks and to extend them. */
+async function holdMany({ crew, urls, ttl }, contender, { count }) {
+  const { perLock } = await crew.run(contender, 'timers', { count: TIMED, ttl });
+  // Compiles the code, and lets everything grow that grows only once.
+  await crew.run(contender, 'hold', { count: count / 10, ttl, extended: true });
+  await crew.run(contender, 'letGo');
+  const { bytes } = await crew.run(contender, 'hold', { count, ttl, extended: true });
+  const counter = await CommandCounter.start(urls);
+  const { share } = await crew.run(contender, 'rest', { duration: ttl });
+  const commands = await counter.stop();
+  const { failures } = await crew.run(contender, 'letGo');
+  return {
+    ...{ count, masters: urls.length, ttl },
+    ...{ bytes, share, failures },
+    commandRate: (commands / ttl) * 1000,
+    /** Per lock and master, within one ttl. */
+    commandsPerTtl: commands / count / urls.length,
+    timers: perLock,
+  };
+}
+
+const CONCURRENCY = 64;
+
+/** Measures the cost of a lock while few or many others are held, with one process for each number of them. */
+async function besideHeld({ crew, ttl }, { heights, duration, rounds, warmUp }) {
+  const task = { concurrency: CONCURRENCY, duration, ttl };
+  for (const [i, member] of crew.members.entries()) {
+    // Holding many locks compiles the code of that process, so the other processes must warm up, too.
+    await crew.run(member, 'load', { ...task, duration: warmUp });
+    await crew.run(member, 'hold', { count: heights[i], ttl, extended: false });
+  }
+  const measured = await inRounds({ rounds, warmUps: 1 }, crew.members, async (member) => {
+    const { cpu, locks } = await crew.run(member, 'load', task);
+    return cpu / locks;
+  });
+  for (const member of crew.members) await crew.run(member, 'letGo');
+  return crew.members.map((member, i) => ({ count: heights[i], client: spread(measured.get(member)) }));
+}
+
+/**
+ * Measures the cost of a lock when few or many keys are in use, all of them used before, with one process for each
+ * number.
+ */
+async function acrossKeys({ crew, ttl }, { spaces, limit, duration, rounds }) {
+  const spaceOf = new Map(crew.members.map((member, i) => [member, spaces[i]]));
+  const visits = new Map();
+  for (const [member, space] of spaceOf) visits.set(member, await crew.run(member, 'visitKeys', { space, ttl, limit }));
+  const measured = await inRounds({ rounds, warmUps: 1 }, crew.members, (member) =>
+    crew.run(member, 'randomKeys', { space: spaceOf.get(member), ttl, duration }),
+  );
+  return [...spaceOf].map(([member, space]) => ({
+    ...{ space, ...visits.get(member) },
+    client: spread(measured.get(member)),
+  }));
+}
+
+const KIB = 1024;
+const MB = KIB * KIB;
+
+/** @param contenders a name and what was found, for each row */
+function printMany(contenders) {
+  printTable('Locks held and extended', [
+    [
+      '',
+      'held',
+      'masters',
+      'ttl s',
+      'KiB each',
+      'timers each',
+      'commands/s',
+      'per lock, ttl and master',
+      'client CPU %',
+      'lost',
+    ],
+    ...contenders.map(([name, found]) => [
+      ...[
+        found.gaveUp ? `${name}: ${found.gaveUp}` : name,
+        ...(found.gaveUp ? ['-', '-', '-'] : [found.count, found.masters, found.ttl / 1_000]),
+        figure(found.bytes / KIB),
+        figure(found.timers),
+        figure(found.commandRate),
+      ],
+      ...[figure(found.commandsPerTtl), figure(100 * found.share), found.failures ?? '-'],
+    ]),
+  ]);
+}
+
+function printBesideHeld(title, found) {
+  const [first] = found;
+  printTable(title, [
+    ['held', 'client us/lock', `to ${first.count} held`],
+    ...found.map(({ count, client }) => [count, range(client), times(ratioOf(client, first.client))]),
+  ]);
+}
+
+function printAcrossKeys(title, found) {
+  const [first] = found;
+  printTable(title, [
+    ['keys', 'used before', 'client us/lock', `to ${first.space} keys`, 'MB left of them'],
+    ...found.map(({ space, visited, growth, client }) => [
+      ...[space, visited, range(client), times(ratioOf(client, first.client)), figure(growth / MB)],
+    ]),
+  ]);
+}
+
+/** The largest ratio that the noise of the machine explains for a cost that should be constant. */
+const CONSTANT = 1.3;
+
+function checksOf({ many, most, besideHeld, acrossKeys }) {
+  return [...manyChecks(many[OURS]), ...manyChecks(most), ...heldChecks(besideHeld), ...keyChecks(acrossKeys)];
+}
+
+function manyChecks(ours) {
+  if (!ours) return [];
+  if (ours.gaveUp) return [{ promise: 'many locks can be held', found: ours.gaveUp, kept: false }];
+  const on = `${ours.count} held`;
+  return [
+    noMore(`${on}: at most ${GOALS.heldKiB} KiB each`, ours.bytes / KIB, 'KiB', GOALS.heldKiB),
+    noMore(`${on}: timers are shared, at most a tenth of one each`, ours.timers, '', 0.1),
+    noMore(
+      `${on}: extensions are batched, at most a tenth of a command per lock, ttl, master`,
+      ours.commandsPerTtl,
+      '',
+      0.1,
+    ),
+    exactly(`${on}: none lost`, ours.failures, 0),
+  ];
+}
+
+function heldChecks(found) {
+  const [first] = found;
+  const last = found.at(-1);
+  const promise = `client CPU beside ${last.count} held locks at most ${CONSTANT} of that beside ${first.count}`;
+  return [atMost(promise, ratioOf(last.client, first.client), CONSTANT)];
+}
+
+function keyChecks(found) {
+  const [first] = found;
+  const last = found.at(-1);
+  return [
+    atMost(
+      `client CPU with ${last.space} keys at most ${CONSTANT} of that with ${first.space}`,
+      ratioOf(last.client, first.client),
+      CONSTANT,
+    ),
+    noMore(`nothing is kept of ${last.visited} keys`, last.growth / MB, 'MB', 2),
+  ];
+}

@@ -1,9 +1,8 @@
-import { before, contendersFor } from '../cost/contenders.mjs';
-import { checksOf } from '../latency/checks.mjs';
-import { oneByOne } from '../latency/one-by-one.mjs';
-import { printLatency } from '../latency/print.mjs';
-import { onField } from '../measure/field.mjs';
-import { warmUp } from '../measure/warm-up.mjs';
+import { before, BEFORE, contendersFor, FLOOR, isPeer, OURS } from '../contenders.mjs';
+import { onField, warmUp } from '../measure/field.mjs';
+import { inRounds, ratioOf, spread } from '../measure/figures.mjs';
+import { latencies } from '../measure/trace.mjs';
+import { atMost, figure, GOALS, printTable, range, times } from '../report.mjs';
 
 const TTL = 3_000;
 
@@ -24,8 +23,53 @@ export async function run({ quick, masters = quick ? [1, 5] : [1, 3, 5], only })
       await warmUp(bench, { quick });
       return oneByOne(bench, lengths);
     });
-    printLatency(count, contenders);
+    printLatency(`N = ${count}, one`, contenders, { base: FLOOR });
     figures.push({ masters: count, contenders });
   }
   return { figures, checks: figures.flatMap(checksOf) };
+}
+
+/** Measures how long a lock takes on an idle machine, per contender, in the steady state. */
+export async function oneByOne({ crew, ttl }, { rounds, count }) {
+  const measured = await inRounds({ rounds, warmUps: 1 }, crew.members, (contender) =>
+    crew.run(contender, 'cycles', { count, ttl }),
+  );
+  const found = {};
+  for (const [contender, results] of measured) {
+    const of = (name) => {
+      const perRound = results.map((times) => latencies(times[name]));
+      return { p50: spread(perRound.map(({ p50 }) => p50)), p99: spread(perRound.map(({ p99 }) => p99)) };
+    };
+    found[contender] = { acquire: of('acquire'), both: of('both') };
+  }
+  return found;
+}
+
+export function printLatency(where, contenders, { base, title = base, rivalOf = () => base }) {
+  printTable(`${where} at a time: milliseconds, medians of the rounds (smallest-largest)`, [
+    [...['', 'acquire p50', 'acquire p99'], ...['and release p50', `to ${title}`, 'and release p99', `to ${title}`]],
+    ...Object.entries(contenders).map(([name, { acquire, both }]) => [
+      ...[name, range(acquire.p50), figure(acquire.p99.median)],
+      ...['p50', 'p99'].flatMap((share) => [
+        range(both[share]),
+        times(ratioOf(both[share], contenders[rivalOf(name)].both[share])),
+      ]),
+    ]),
+  ]);
+}
+
+function checksOf({ masters, contenders }) {
+  if (!contenders[OURS]) return [];
+  const peers = Object.entries(contenders).filter(([name]) => isPeer(name));
+  const [fastest] = peers.sort(([, a], [, b]) => a.both.p50.median - b.both.p50.median);
+  const to = (other, share) => ratioOf(contenders[OURS].both[share], other.both[share]);
+  const both = (share) => `N = ${masters}: acquire and release ${share} at most`;
+  const before = contenders[BEFORE];
+  return [
+    ...(fastest ? ['p50', 'p99'] : []).map((share) => {
+      const [name, peer] = fastest;
+      return atMost(`${both(share)} ${GOALS[share]} of the fastest peer, ${name}`, to(peer, share), GOALS[share]);
+    }),
+    ...(before ? [atMost(`${both('p50')} 1.03 of before`, to(before, 'p50'), 1.03)] : []),
+  ];
 }

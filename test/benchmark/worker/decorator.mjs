@@ -1,6 +1,6 @@
 import { decorate } from '../contenders/decorate.mjs';
-import { allVote } from '../contenders/build.mjs';
-import { LockService, RedlockModule, WithLock } from '../contenders/library.mjs';
+import { LockService, RedlockModule, WithLock } from '../../../dist/esm/index.js';
+import { allVote } from '../contenders/ours.mjs';
 import { Module, NestFactory } from '../contenders/nest.mjs';
 
 const TTL = '10s';

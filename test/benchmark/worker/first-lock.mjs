@@ -1,8 +1,10 @@
 // A process that takes its first locks, one at a time, and reports the time of each step since its start in milliseconds,
 // the client's CPU of the locks in microseconds, and their times.
+import { loadContender } from '../contenders.mjs';
+
 const [contender, url, ttl, locks] = process.argv.slice(2);
 
-const { connect } = await import(`../contenders/${contender}.mjs`);
+const connect = await loadContender(contender);
 const imported = performance.now();
 const found = await connect([url], { ttl: Number(ttl) });
 const connected = performance.now();

@@ -1,17 +1,23 @@
+import { sharedNow, sleep } from '../measure/figures.mjs';
+
 let keys = 0;
 
-/** Acquires and releases with the given concurrency, for `duration` milliseconds. Every lock has a key of its own. */
-export async function load(contender, { concurrency, duration, ttl }) {
+/**
+ * Acquires and releases with the given concurrency, for `duration` milliseconds. Every lock has a key of its own, unless
+ * the callers share `shared` keys evenly: then each always asks for the same one.
+ */
+export async function load(contender, { concurrency, shared, duration, ttl }) {
   const failures = new Map();
   let locks = 0;
   const cpu = process.cpuUsage();
   const start = performance.now();
   const end = start + duration;
 
-  async function loop() {
+  async function loop(_, own) {
     while (performance.now() < end) {
       try {
-        await contender.cycle(`load:${process.pid}:${keys++}`, ttl);
+        const key = shared ? `crowd:${process.pid}:${shared}:${own % shared}` : `load:${process.pid}:${keys++}`;
+        await contender.cycle(key, ttl);
         locks += 1;
       } catch (error) {
         const why = String(error?.message ?? error).slice(0, 200);
@@ -24,4 +30,95 @@ export async function load(contender, { concurrency, duration, ttl }) {
   const elapsed = performance.now() - start;
   const { user, system } = process.cpuUsage(cpu);
   return { locks, elapsed, cpu: user + system, failures: Object.fromEntries(failures) };
+}
+
+/** Milliseconds of each of `count` locks, one after the other, each with a key of its own. */
+export async function cycles(contender, { count, ttl }) {
+  const acquire = [];
+  const both = [];
+  for (let i = 0; i < count; i++) {
+    const key = `cycle:${process.pid}:${keys++}`;
+    const start = performance.now();
+    // A decorator acquires and releases in one call.
+    if (!contender.acquire) await contender.cycle(key, ttl);
+    else {
+      const release = await contender.acquire(key, ttl);
+      acquire.push(performance.now() - start);
+      await release();
+    }
+    both.push(performance.now() - start);
+  }
+  return { acquire, both };
+}
+
+/**
+ * Milliseconds of each acquire and of each release of `count` locks, with a key each. Every caller takes one lock after
+ * the other; the callers begin evenly spread over `within` milliseconds, so that they do not move in step.
+ */
+export async function locks(contender, { callers, count, within = 0, ttl }) {
+  const acquire = [];
+  const release = [];
+  let left = count;
+
+  async function caller(_, own) {
+    if (own > 0 && within > 0) await sleep((own * within) / callers);
+    while (left-- > 0) {
+      const start = performance.now();
+      const letGo = await contender.acquire(`lock:${process.pid}:${keys++}`, ttl);
+      const acquired = performance.now();
+      await letGo();
+      acquire.push(acquired - start);
+      release.push(performance.now() - acquired);
+    }
+  }
+
+  await Promise.all(Array.from({ length: callers }, caller));
+  return { acquire, release };
+}
+
+/** Acquires and releases `count` locks with the given number of callers, so that the code is compiled. */
+export async function warmUp(contender, { callers, count, ttl }) {
+  let left = count;
+  async function caller() {
+    while (left-- > 0) await contender.cycle(`warm-up:${process.pid}:${keys++}`, ttl);
+  }
+  await Promise.all(Array.from({ length: callers }, caller));
+}
+
+/**
+ * Several waiters of this process request the same key repeatedly, from `start` to `end`.
+ *
+ * @param rest milliseconds between a release and the next request
+ * @param keys the number of keys, if the waiters share several; each waiter always requests the same one
+ */
+export async function contend(contender, { key, ttl, section, rest, waiters, start, end, keys = 1 }) {
+  const sections = [];
+  const failures = [];
+
+  async function waiter(_, own) {
+    const wanted = keys === 1 ? key : `${own % keys}:${key}`;
+    while (sharedNow() < end) {
+      const times = [sharedNow()];
+      try {
+        const release = await contender.acquire(wanted, ttl);
+        times.push(sharedNow());
+        await sleep(section);
+        times.push(sharedNow());
+        sections.push(times);
+        const released = release();
+        // After the end of the round, the key is freed so that the round can finish. Failures from then on do not
+        // count.
+        if (sharedNow() < end) await released;
+        else released.catch(() => {});
+        if (rest) await sleep(rest);
+      } catch (error) {
+        if (sharedNow() < end) failures.push(String(error?.message ?? error));
+        await sleep(1);
+      }
+    }
+  }
+
+  await sleep(start - sharedNow());
+  await Promise.all(Array.from({ length: waiters }, waiter));
+  return { sections, failures };
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
-import { sharedNow, sleep } from '../measure/numbers.mjs';
+import { sharedNow, sleep } from '../measure/figures.mjs';
 
 // A prototype that shows what the library would gain if it handed a lock over inside a process in one round: no
 // notifications, no queue in Redis and no errors, just the traffic. The library contains nothing of it.

@@ -1,5 +1,5 @@
 import { subscribe } from 'node:diagnostics_channel';
-import { sleep } from '../measure/numbers.mjs';
+import { sleep } from '../measure/figures.mjs';
 
 const REQUEST = /(?:^|\r\n)\*\d+\r\n\$\d+\r\n(?<name>\w+)/g;
 /** What clients send when they connect or idle. */

@@ -1,19 +1,5 @@
 import { Redis } from 'ioredis';
-import { sharedNow, sleep } from '../measure/numbers.mjs';
-
-/** Milliseconds of each acquire and release, one after the other, with uncontended keys. */
-export async function cycle(contender, { key, ttl, count }) {
-  const acquire = [];
-  const both = [];
-  for (let i = 0; i < count; i++) {
-    const start = sharedNow();
-    const release = await contender.acquire(`${key}:${i}`, ttl);
-    acquire.push(sharedNow() - start);
-    await release();
-    both.push(sharedNow() - start);
-  }
-  return { acquire, both };
-}
+import { sharedNow, sleep } from '../measure/figures.mjs';
 
 /** Milliseconds of each attempt that does not wait, on a key that is held. */
 export async function refuse(contender, { key, ttl, count }) {

@@ -1,23 +1,17 @@
 // One process of the pool. Its parent sends it one task at a time.
-import { contend } from './contend.mjs';
-import { crowd } from './crowd.mjs';
-import { cycles } from './cycles.mjs';
-import { hold, letGo, rest, timers } from './hold.mjs';
-import { randomKeys, visitKeys } from './key-space.mjs';
-import { load } from './load.mjs';
-import { locks } from './locks.mjs';
-import { requestsDuring, trafficDuring } from './sockets.mjs';
-import { strain } from './strain.mjs';
+import { loadContender } from '../contenders.mjs';
+import { contend, cycles, load, locks, warmUp } from './load.mjs';
 import { handLocally } from './local-hand-off.mjs';
-import { warmUp } from './warm-up.mjs';
-import { cycle, ping, refuse, setByScript } from './uncontended.mjs';
+import { hold, letGo, randomKeys, rest, strain, timers, visitKeys } from './memory.mjs';
+import { requestsDuring, trafficDuring } from './sockets.mjs';
+import { ping, refuse, setByScript } from './uncontended.mjs';
 
 const connected = {};
 const occupied = {};
 
 const TASKS = {
   async connect({ contender, urls, settings }) {
-    const { connect } = await import(`../contenders/${contender}.mjs`);
+    const connect = await loadContender(contender);
     const found = await connect(urls, settings);
     connected[contender] = { cycle: async (key, ttl) => (await found.acquire(key, ttl))(), ...found };
   },
@@ -38,13 +32,11 @@ const TASKS = {
   visitKeys: (task) => visitKeys(connected[task.contender], task),
   randomKeys: (task) => randomKeys(connected[task.contender], task),
   strain: (task) => strain(connected[task.contender], task),
-  crowd: (task) => crowd(connected[task.contender], task),
   load: (task) => load(connected[task.contender], task),
   loadWithRequests: (task) => requestsDuring(() => load(connected[task.contender], task)),
   loadWithTraffic: (task) => trafficDuring(() => load(connected[task.contender], task)),
   locks: (task) => locks(connected[task.contender], task),
   contend: (task) => contend(connected[task.contender], task),
-  cycle: (task) => cycle(connected[task.contender], task),
   refuse: (task) => refuse(connected[task.contender], task),
   async occupy({ contender, key, ttl }) {
     occupied[key] = await connected[contender].acquire(key, ttl);

@@ -1,4 +1,14 @@
-import { median } from './numbers.mjs';
+export function percentile(values, share) {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN;
+}
+
+export const median = (values) => percentile(values, 0.5);
+
+/** Milliseconds on a clock that all processes of the machine share. */
+export const sharedNow = () => Number(process.hrtime.bigint()) / 1e6;
+
+export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
  * Lets all contenders measure in turn, round by round. Each round begins with another contender, so that changes of the
@@ -28,4 +38,23 @@ export function joinedSpread(spreads) {
 /** Ratio of one contender's figure to another's: the median of the ratios within each round. */
 export function ratioOf(mine, other) {
   return median(mine.rounds.map((value, round) => value / other.rounds[round]));
+}
+
+const STEPS = 20_000_000;
+
+/** Milliseconds for a fixed amount of CPU work. Differences between rounds come from the machine. */
+export function fixedWork() {
+  const start = performance.now();
+  let state = 1;
+  for (let i = 0; i < STEPS; i++) state = (Math.imul(state, 1_103_515_245) + 12_345) | 0;
+  const time = performance.now() - start;
+  // Using the result keeps the compiler from removing the work.
+  return state === 0 ? NaN : time;
+}
+
+/** Bytes that this process still uses after a collection: in the heap, and in buffers outside of it. */
+export function heldInMemory() {
+  globalThis.gc();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
 }

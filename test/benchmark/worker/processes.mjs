@@ -65,3 +65,58 @@ function start() {
   const [execPath, ...execArgv] = asClient([process.execPath, ...FLAGS]);
   return fork(WORKER, { execPath, execArgv });
 }
+
+/** One process per contender, so that the cost of a process is the cost of its contender. */
+export class Crew {
+  #workers = new Map();
+
+  /**
+   * @param members names of contenders; one that takes part several times has a suffix after an `@`
+   * @param settings for the contenders; `ttl` is the ttl of all locks
+   */
+  static async connect(members, urls, settings) {
+    const crew = new Crew();
+    const connecting = members.map((member) => {
+      crew.#workers.set(member, new WorkerProcess());
+      return crew.run(member, 'connect', { urls, settings });
+    });
+    try {
+      await Promise.all(connecting);
+    } catch (error) {
+      await crew.end();
+      throw error;
+    }
+    return crew;
+  }
+
+  get members() {
+    return [...this.#workers.keys()];
+  }
+
+  run(member, name, task) {
+    const [contender] = member.split('@');
+    return this.#workers.get(member).run(name, { contender, ...task });
+  }
+
+  end() {
+    return Promise.all([...this.#workers.values()].map((worker) => worker.end()));
+  }
+}
+
+/** Processes that contend with each other. */
+export class Pool {
+  #workers;
+
+  constructor(size) {
+    this.#workers = Array.from({ length: size }, () => new WorkerProcess());
+  }
+
+  /** Gives the same task to the first `count` processes. Resolves with the result of each. */
+  run(name, task = {}, count = this.#workers.length) {
+    return Promise.all(this.#workers.slice(0, count).map((worker) => worker.run(name, task)));
+  }
+
+  end() {
+    return Promise.all(this.#workers.map((worker) => worker.end()));
+  }
+}

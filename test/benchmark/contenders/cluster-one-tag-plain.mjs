@@ -1,3 +1,0 @@
-import * as tagged from './cluster-one-tag.mjs';
-
-export const connect = (urls, settings) => tagged.connect(urls, { ...settings, restartGuard: false });
