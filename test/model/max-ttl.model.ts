@@ -55,7 +55,7 @@ const RAISED = 6;
  */
 const CONFIRMED = 7;
 
-const [A, S] = [0, 1];
+const [A, S] = [0, 1] as const;
 const NAMES = ['A', 'S'];
 const [MASTERS, QUORUM] = [3, 2];
 const CLIENT = CONFIRMED + MASTERS;
