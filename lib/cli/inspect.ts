@@ -1,7 +1,7 @@
 import { counted, duration, showNames } from '../core/display.js';
 import type { LockInspection, PermitInspection, TakenPermits } from '../core/operator/inspector.js';
 import { resolveResources } from '../core/settings/resources.js';
-import { resolvePermits } from '../core/settings/settings.js';
+import { permits as parsePermits } from '../core/settings/settings.js';
 import { type CommandContext, inSession } from './session.js';
 import {
   asJson,
@@ -20,7 +20,7 @@ import { describeReply, type MasterReport } from '../core/errors.js';
 export async function inspectPermits(context: CommandContext, key: string, given: string): Promise<number> {
   const [resource = ''] = resolveResources('key', key);
   const { terminal, json } = context;
-  const permits = resolvePermits('permits', Number(given));
+  const permits = parsePermits('permits', Number(given));
   const { inspection, lock, taken } = await inSession(context, async ({ redlock }) => ({
     inspection: await redlock.inspector.inspectPermits(resource, permits),
     lock: await redlock.inspector.inspect(resource),

@@ -9,11 +9,10 @@ const HOST = /^(\[[\da-f:.]+\]|[\p{L}\p{M}\p{N}._-]+)(?::\d*)?$/iu;
 const FORWARDED_HOST = /(?:^|[;,\s])host\s*=\s*("[^"]*"|[^;,\s]*)/gi;
 
 // In lower case.
-export function resolveHosts(hosts: unknown): readonly string[] | undefined {
-  if (hosts === undefined) return undefined;
+export function parseHosts(option: string, hosts: unknown): readonly string[] {
   if (!Array.isArray(hosts) || hosts.length === 0) {
     const requirement = "must be a list of at least one host name, such as ['admin.example.com']";
-    throw new RedlockConfigError('hosts', hosts, requirement);
+    throw new RedlockConfigError(option, hosts, requirement);
   }
   // Not by `map`, which skips the holes of an array.
   return Array.from(hosts, (host: unknown, index) => {
@@ -23,7 +22,7 @@ export function resolveHosts(hosts: unknown): readonly string[] | undefined {
     if (name !== undefined) return name;
     const requirement =
       "must be the name of a host alone, such as 'admin.example.com', without scheme, port, path and wildcard: any port counts";
-    throw new RedlockConfigError(`hosts[${index}]`, host, requirement);
+    throw new RedlockConfigError(`${option}[${index}]`, host, requirement);
   });
 }
 

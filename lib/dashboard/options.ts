@@ -1,7 +1,7 @@
 import type { CanActivate, FactoryProvider, ModuleMetadata, Type } from '@nestjs/common';
 import { RedlockConfigError } from '../core/errors.js';
-import { checkOptionNames } from '../core/settings/option-names.js';
-import { resolveHosts } from './hosts.js';
+import { flag, method, only, optional, parser, type TableOf, type ValuesOf } from '../core/settings/table.js';
+import { parseHosts } from './hosts.js';
 
 /** A guard of Nest: its class, which is created with its dependencies, or an instance. */
 export type DashboardGuard = Type<CanActivate> | CanActivate;
@@ -70,96 +70,66 @@ export interface RedlockDashboardAsyncOptions extends RedlockDashboardPlacement 
   useFactory(...dependencies: never[]): RedlockDashboardSettings | Promise<RedlockDashboardSettings>;
 }
 
-export interface DashboardSettings {
-  readonly actions: boolean;
-  readonly actor: ((request: object) => string | Promise<string>) | undefined;
-  readonly origins: readonly string[];
-  readonly hosts: readonly string[] | undefined;
-}
-
-export interface Placement {
-  readonly path: string;
-  readonly guards: readonly DashboardGuard[];
-  readonly imports: NonNullable<ModuleMetadata['imports']>;
-}
-
-const DEFAULT_PATH = 'redlock';
-const SETTINGS = ['actions', 'actor', 'origins', 'hosts'] as const satisfies (keyof RedlockDashboardSettings)[];
-const PLACEMENT = ['path', 'guards', 'imports'] as const satisfies (keyof RedlockDashboardPlacement)[];
-const FACTORY = ['inject', 'useFactory'] as const satisfies (keyof RedlockDashboardAsyncOptions)[];
 // Segments without characters that routers give a meaning.
 const PATH = /^[\w.~-]+(?:\/[\w.~-]+)*$/;
 
-export function checkNames(options: unknown, kind: 'forRoot' | 'forRootAsync'): void {
-  checkOptionNames('options', options, [...PLACEMENT, ...(kind === 'forRoot' ? SETTINGS : FACTORY)]);
-}
+export const SETTINGS = {
+  actions: optional(flag, false),
+  actor: optional(
+    method<NonNullable<RedlockDashboardSettings['actor']>>('a function that names the user of a request'),
+  ),
+  origins: optional(parser('a list of origins', parseOrigins), []),
+  hosts: optional(parser('a list of at least one host name', parseHosts)),
+} satisfies TableOf<RedlockDashboardSettings>;
 
-export function checkFactory({ useFactory }: { readonly useFactory?: unknown }): void {
-  if (typeof useFactory === 'function') return;
-  throw new RedlockConfigError('useFactory', useFactory, 'must be a function that returns the settings');
-}
+export const PLACEMENT = {
+  path: optional(parser('a path without parameters', parsePath), 'redlock'),
+  guards: parser('a list of at least one guard', parseGuards),
+  imports: optional(only<NonNullable<ModuleMetadata['imports']>>('a list of modules', Array.isArray), []),
+} satisfies TableOf<RedlockDashboardPlacement>;
 
-export function resolvePlacement({ path, guards, imports }: RedlockDashboardPlacement): Placement {
-  return { path: resolvePath(path), guards: resolveGuards(guards), imports: imports ?? [] };
-}
+export const FACTORY = {
+  inject: optional(
+    only<NonNullable<FactoryProvider['inject']>>('a list of what the factory receives', Array.isArray),
+    [],
+  ),
+  useFactory: method('a function that returns the settings'),
+};
 
-export function resolveDashboardSettings(settings: RedlockDashboardSettings): DashboardSettings {
-  checkOptionNames('options', settings, SETTINGS);
-  const {
-    actions = false,
-    actor,
-    origins = [],
-    hosts,
-  }: Record<keyof DashboardSettings, unknown> = {
-    ...{ actions: undefined, actor: undefined, origins: undefined, hosts: undefined },
-    ...settings,
-  };
-  if (typeof actions !== 'boolean') throw new RedlockConfigError('actions', actions, 'must be true or false');
-  if (actor !== undefined && typeof actor !== 'function') {
-    throw new RedlockConfigError('actor', actor, 'must be a function that names the user of a request');
-  }
-  return {
-    actions,
-    actor: actor as DashboardSettings['actor'],
-    origins: resolveOrigins(origins),
-    hosts: resolveHosts(hosts),
-  };
-}
+export type DashboardSettings = Readonly<ValuesOf<typeof SETTINGS>>;
+export type Placement = Readonly<ValuesOf<typeof PLACEMENT>>;
 
-function resolveOrigins(origins: unknown): readonly string[] {
+function parseOrigins(option: string, origins: unknown): readonly string[] {
   if (!Array.isArray(origins)) {
-    throw new RedlockConfigError(
-      'origins',
-      origins,
-      "must be a list of origins, such as ['https://admin.example.com']",
-    );
+    const requirement = "must be a list of origins, such as ['https://admin.example.com']";
+    throw new RedlockConfigError(option, origins, requirement);
   }
   return origins.map((origin: unknown, index) => {
     const url = typeof origin === 'string' && URL.canParse(origin) ? new URL(origin) : undefined;
     // Neither a path nor a user, and nothing that could be meant as a pattern.
     if (url && /^https?:\/\/[^*]+$/.test(url.origin) && url.href === `${url.origin}/`) return url.origin;
     const requirement = "must be an absolute origin without a path, such as 'https://admin.example.com'";
-    throw new RedlockConfigError(`origins[${index}]`, origin, requirement);
+    throw new RedlockConfigError(`${option}[${index}]`, origin, requirement);
   });
 }
 
-function resolvePath(path: unknown = DEFAULT_PATH): string {
+function parsePath(option: string, path: unknown): string {
   const trimmed = typeof path === 'string' ? path.replace(/^\/|\/$/g, '') : '';
   if (PATH.test(trimmed)) return trimmed;
-  throw new RedlockConfigError('path', path, "must be a path without parameters, such as 'admin/locks'");
+  throw new RedlockConfigError(option, path, "must be a path without parameters, such as 'admin/locks'");
 }
 
-function resolveGuards(guards: unknown): readonly DashboardGuard[] {
+function parseGuards(option: string, guards: unknown): readonly DashboardGuard[] {
   if (guards === 'none') return [];
   if (!Array.isArray(guards) || guards.length === 0) {
     const requirement =
       'must be a list of at least one guard, such as [AdminGuard], because the dashboard shows the names of locks and ' +
       "the addresses of masters; write guards: 'none' if a global guard or a proxy protects it";
-    throw new RedlockConfigError('guards', guards, requirement);
+    throw new RedlockConfigError(option, guards, requirement);
   }
   guards.forEach((guard: unknown, index) => {
     if (isGuard(guard)) return;
-    throw new RedlockConfigError(`guards[${index}]`, guard, 'must be the class or an instance of a guard of Nest');
+    throw new RedlockConfigError(`${option}[${index}]`, guard, 'must be the class or an instance of a guard of Nest');
   });
   return guards as DashboardGuard[];
 }

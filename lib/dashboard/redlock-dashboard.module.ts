@@ -2,17 +2,18 @@ import { type DynamicModule, type FactoryProvider, Module } from '@nestjs/common
 import { DiscoveryModule, DiscoveryService, ModuleRef } from '@nestjs/core';
 import { Dashboard } from './dashboard.js';
 import { dashboardController } from './dashboard.controller.js';
+import { readOptions } from '../core/settings/table.js';
 import {
-  checkFactory,
-  checkNames,
+  type DashboardSettings,
+  FACTORY,
+  PLACEMENT,
   type Placement,
   type RedlockDashboardAsyncOptions,
   type RedlockDashboardOptions,
-  resolvePlacement,
-  resolveDashboardSettings,
+  SETTINGS,
 } from './options.js';
 
-const SETTINGS = Symbol('nestjs-redlock:dashboard-settings');
+const DASHBOARD_SETTINGS = Symbol('nestjs-redlock:dashboard-settings');
 
 /**
  * Serves a page that shows the masters, the locks of this instance and recent events, and that inspects any lock.
@@ -29,10 +30,8 @@ export class RedlockDashboardModule {
    * @throws {RedlockConfigError} for an invalid option, and without `guards`
    */
   static forRoot(options: RedlockDashboardOptions): DynamicModule {
-    checkNames(options, 'forRoot');
-    const { path: _path, guards: _guards, imports: _imports, ...rest } = options;
-    const settings = resolveDashboardSettings(rest);
-    return define(resolvePlacement(options), { provide: SETTINGS, useFactory: () => settings });
+    const { path, guards, imports, ...settings } = readOptions('options', options, { ...PLACEMENT, ...SETTINGS });
+    return define({ path, guards, imports }, { provide: DASHBOARD_SETTINGS, useFactory: () => settings });
   }
 
   /**
@@ -41,33 +40,28 @@ export class RedlockDashboardModule {
    * @throws {RedlockConfigError} for an invalid option, and without `guards`
    */
   static forRootAsync(options: RedlockDashboardAsyncOptions): DynamicModule {
-    checkNames(options, 'forRootAsync');
-    checkFactory(options);
-    const { inject = [] } = options;
-    return define(resolvePlacement(options), {
-      provide: SETTINGS,
+    const { inject, ...placement } = readOptions('options', options, { ...PLACEMENT, ...FACTORY });
+    return define(placement, {
+      provide: DASHBOARD_SETTINGS,
       useFactory: async (...given: unknown[]) =>
-        resolveDashboardSettings(await options.useFactory(...(given as never[]))),
+        readOptions('options', await options.useFactory(...(given as never[])), SETTINGS),
       inject,
     });
   }
 }
 
-function define(placement: Placement, settings: FactoryProvider): DynamicModule {
+function define(placement: Placement, provider: FactoryProvider): DynamicModule {
   return {
     module: RedlockDashboardModule,
     imports: [DiscoveryModule, ...placement.imports],
     controllers: [dashboardController(placement)],
     providers: [
-      settings,
+      provider,
       {
         provide: Dashboard,
-        useFactory: (
-          resolved: ReturnType<typeof resolveDashboardSettings>,
-          discovery: DiscoveryService,
-          modules: ModuleRef,
-        ) => new Dashboard({ settings: resolved, placement, discovery, modules }),
-        inject: [SETTINGS, DiscoveryService, ModuleRef],
+        useFactory: (settings: DashboardSettings, discovery: DiscoveryService, modules: ModuleRef) =>
+          new Dashboard({ settings, placement, discovery, modules }),
+        inject: [DASHBOARD_SETTINGS, DiscoveryService, ModuleRef],
       },
     ],
   };

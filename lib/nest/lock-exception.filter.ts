@@ -14,9 +14,8 @@ import {
   type LockNotAcquiredError,
   type LockServiceStoppedError,
   type QuorumUnavailableError,
-  RedlockConfigError,
 } from '../core/errors.js';
-import { checkOptionNames } from '../core/settings/option-names.js';
+import { integer, optional, readOptions, type TableOf } from '../core/settings/table.js';
 
 /** Options of {@link LockExceptionFilter}. */
 export interface LockExceptionFilterOptions {
@@ -63,6 +62,10 @@ interface Socket {
   emit(event: string, payload: object): unknown;
 }
 
+const TABLE = {
+  lockedStatus: optional(integer(400, 599, 'an HTTP status'), 423),
+} satisfies TableOf<LockExceptionFilterOptions>;
+
 /**
  * Answers requests that could not acquire their lock, and keeps contention out of the log.
  *
@@ -94,8 +97,7 @@ export class LockExceptionFilter implements ExceptionFilter {
 
   /** @throws {RedlockConfigError} for an invalid option */
   constructor(@Optional() @Inject(OPTIONS) options: LockExceptionFilterOptions = {}) {
-    checkOptionNames('LockExceptionFilter', options, ['lockedStatus'] satisfies (keyof LockExceptionFilterOptions)[]);
-    this.lockedStatus = resolveStatus(options.lockedStatus ?? 423);
+    this.lockedStatus = readOptions('LockExceptionFilter', options, TABLE).lockedStatus;
   }
 
   /**
@@ -134,11 +136,6 @@ export class LockExceptionFilter implements ExceptionFilter {
     if (isNew) this.logger.warn(error.message);
     else this.logger.debug(error.message);
   }
-}
-
-function resolveStatus(status: unknown): number {
-  if (typeof status === 'number' && Number.isInteger(status) && status >= 400 && status <= 599) return status;
-  throw new RedlockConfigError('LockExceptionFilter: lockedStatus', status, 'must be an HTTP status from 400 to 599');
 }
 
 function secondsUntilRetry(error: AnsweredError): number {

@@ -4,6 +4,8 @@ import { BadRequestException, type ExecutionContext, Logger } from '@nestjs/comm
 import { responseOf } from './locked-stream.js';
 import type { Duration } from '../core/settings/duration.js';
 import type { AcquireOptions } from '../core/settings/options.js';
+import { ACQUIRE_OPTIONS } from '../core/settings/settings.js';
+import { flag, only, optional, type TableOf, text } from '../core/settings/table.js';
 
 // As in other libraries and in routes: `{0}`, `${id}`, `#{id}`, `:id`, and `/:name`.
 const PLACEHOLDER = /[$#]?\{(\w+)\}|(?<=[:/]):(\w+)|:(id)\b/;
@@ -123,16 +125,27 @@ export interface LockInterceptorOptions extends DeclaredLockOptions {
   onLocked?: 'throw' | LockedStatus | ((error: LockNotAcquiredError) => unknown);
 }
 
-export function checkOnLocked(where: string, onLocked: unknown): void {
-  if (isThrowOrFunction(onLocked) || onLocked === 'skip') return;
-  throw new RedlockConfigError(`${where}: onLocked`, onLocked, `must be 'throw', 'skip' or a function`);
-}
+export const WITH_LOCK_OPTIONS = {
+  ...ACQUIRE_OPTIONS,
+  reentrant: optional(flag, false),
+} satisfies TableOf<WithLockOptions>;
 
-export function checkOnLockedStatus(where: string, onLocked: unknown): void {
-  if (isThrowOrFunction(onLocked) || httpStatusOf(onLocked) !== undefined) return;
-  const requirement = `must be 'throw', a status to send such as { status: 202 }, or a function`;
-  throw new RedlockConfigError(`${where}: onLocked`, onLocked, requirement);
-}
+const { signal: _signal, ...DECLARED_OPTIONS } = WITH_LOCK_OPTIONS;
+
+export const METHOD_OPTIONS = {
+  ...DECLARED_OPTIONS,
+  onLocked: only(`'throw', 'skip' or a function`, (value) => isThrowOrFunction(value) || value === 'skip'),
+  service: optional(text),
+} satisfies TableOf<LockedMethodOptions>;
+
+export const INTERCEPTOR_OPTIONS = {
+  ...DECLARED_OPTIONS,
+  onLocked: only(
+    `'throw', a status to send such as { status: 202 }, or a function`,
+    (value) => isThrowOrFunction(value) || httpStatusOf(value) !== undefined,
+  ),
+  service: optional(text),
+} satisfies TableOf<LockInterceptorOptions>;
 
 export function httpStatusOf(onLocked: unknown): number | undefined {
   try {

@@ -1,6 +1,7 @@
 import type { JobOverview } from '../core/jobs/job-observer.js';
 import { Inject } from '@nestjs/common';
 import { RedlockConfigError } from '../core/errors.js';
+import { text } from '../core/settings/table.js';
 import type { LockService } from './lock.service.js';
 
 // For parts of this package that must not need `@nestjs/schedule`.
@@ -82,6 +83,5 @@ export function isLockService(value: unknown): value is LockService {
 }
 
 export function checkServiceName(option: string, name: unknown): void {
-  if (name === undefined || (typeof name === 'string' && name !== '')) return;
-  throw new RedlockConfigError(option, name, 'must be a non-empty string');
+  if (name !== undefined) text(option, name);
 }

@@ -5,7 +5,6 @@ import 'reflect-metadata';
 import { showNames } from '../core/display.js';
 import { refuseSeveral } from '../core/settings/resources.js';
 import { Inject, Injectable } from '@nestjs/common';
-import { checkOnLocked } from './lock-options.js';
 import type { LockService } from './lock.service.js';
 import { shortestPeriodOf } from './module-settings.js';
 import { declarationsOf } from './with-lock.decorator.js';
@@ -220,7 +219,6 @@ export class LockExplorer {
       this.locks.checkNames(method, resources, options);
       const locked: unknown = Reflect.get(prototype, method.slice(method.lastIndexOf('.') + 1));
       if (typeof locked === 'function') this.locks.checkPeriod(method, options, shortestPeriodOf(locked));
-      checkOnLocked(method, options.onLocked);
     }
   }
 

@@ -12,7 +12,7 @@ import { RedlockConfigError } from '../core/errors.js';
 import type { Duration } from '../core/settings/duration.js';
 import {
   checkArguments,
-  checkOnLockedStatus,
+  INTERCEPTOR_OPTIONS,
   type LockedMethodOptions,
   type LockInterceptorOptions,
   type LockResource,
@@ -97,10 +97,9 @@ export function LockInterceptor(
     constructor(@Inject(token) private readonly locks: LockService) {
       const where = LockMixin[LOCK_INTERCEPTOR];
       checkLockService(where, locks);
-      locks.check(where, given);
+      locks.check(where, given, INTERCEPTOR_OPTIONS);
       locks.checkNames(where, fixed ?? [], given);
       const { onLocked, ...others } = given;
-      checkOnLockedStatus(where, onLocked);
       this.status = httpStatusOf(onLocked);
       this.options = this.status === undefined ? (given as LockedMethodOptions) : { ...others, onLocked: 'skip' };
     }

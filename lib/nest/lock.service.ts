@@ -6,15 +6,16 @@ import type { Inspector, LockInspection, OwnLocks, PermitInspection } from '../c
 import { checkOptionNames } from '../core/settings/option-names.js';
 import type { Redlock } from '../core/redlock.js';
 import { resolveResources } from '../core/settings/resources.js';
-import { ACQUIRE_OPTION_NAMES, type AcquireOptions } from '../core/settings/options.js';
+import type { AcquireOptions } from '../core/settings/options.js';
 import {
+  ACQUIRE_OPTIONS,
   type CallSettings,
+  permits as parsePermits,
   resolveCall,
-  resolveFlag,
-  resolvePermits,
   type Settings,
   warningOfTtl,
 } from '../core/settings/settings.js';
+import { readOptions, type Table } from '../core/settings/table.js';
 import type { StateSnapshot } from '../core/state/state-register.js';
 import type { RedlockStatus } from '../core/health/status.js';
 import { FixedNames } from './lock.explorer.js';
@@ -25,21 +26,11 @@ import {
   type LockedMethodOptions,
   type LockInterceptorOptions,
   type LockResource,
+  METHOD_OPTIONS,
   optionsOf,
+  WITH_LOCK_OPTIONS,
   type WithLockOptions,
 } from './lock-options.js';
-
-const LOCKED_METHOD_OPTION_NAMES: readonly string[] = [
-  ...ACQUIRE_OPTION_NAMES.filter((name) => name !== 'signal'),
-  'reentrant',
-  'onLocked',
-  'service',
-] satisfies (keyof LockedMethodOptions)[];
-
-const WITH_LOCK_OPTION_NAMES: readonly string[] = [
-  ...ACQUIRE_OPTION_NAMES,
-  'reentrant',
-] satisfies (keyof WithLockOptions)[];
 
 const DONE = Promise.resolve();
 
@@ -123,7 +114,7 @@ export class LockService {
    */
   async tryAcquire(resource: LockResource, options?: Duration | Omit<AcquireOptions, 'wait'>): Promise<Lock | null> {
     const given = optionsOf<AcquireOptions>(options);
-    checkOptionNames('options', given, ACQUIRE_OPTION_NAMES);
+    checkOptionNames('options', given, ACQUIRE_OPTIONS);
     try {
       return await this.take(resource, { ...given, wait: 0 }, 'skip');
     } catch (error) {
@@ -200,7 +191,7 @@ export class LockService {
    * @throws {RedlockConfigError} unless `resource` is a single resource, and for an invalid number
    */
   async inspectPermits(resource: string, permits: number): Promise<PermitInspection> {
-    return this.operator.inspectPermits(singleResource(resource), resolvePermits('permits', permits));
+    return this.operator.inspectPermits(singleResource(resource), parsePermits('permits', permits));
   }
 
   /**
@@ -299,13 +290,12 @@ export class LockService {
    */
   workSettings(options: Duration | WithLockOptions | undefined): WorkSettings {
     const given = optionsOf<WithLockOptions>(options);
-    if (given === options) checkOptionNames('options', given, WITH_LOCK_OPTION_NAMES);
-    const { reentrant = false } = given;
+    if (given === options) checkOptionNames('options', given, WITH_LOCK_OPTIONS);
     const call = resolveCall(this.settings, given, { extend: true });
     if (given.ttl !== undefined) this.warnOfTtl(call.ttl);
     // Protocol 11.9
     // A shared lock inside of another lock would add nothing, and wait for an exclusive request that waits for the other.
-    return { call, mayJoin: resolveFlag('reentrant', reentrant) || call.isShared };
+    return { call, mayJoin: WITH_LOCK_OPTIONS.reentrant('reentrant', given.reentrant) || call.isShared };
   }
 
   /**
@@ -376,12 +366,10 @@ export class LockService {
    * @throws {RedlockConfigError} for an invalid option; the message names `where`
    * @internal
    */
-  check(where: string, options: LockedMethodOptions | LockInterceptorOptions): void {
-    checkOptionNames(where, options, LOCKED_METHOD_OPTION_NAMES);
-    const { onLocked: _onLocked, reentrant = false, service: _service, ...rest } = options;
-    resolveFlag(`${where}: reentrant`, reentrant);
-    const { ttl } = resolveCall(this.settings, rest, { where });
-    if (rest.ttl !== undefined) this.warnOfTtl(ttl, `${where}: `);
+  check(where: string, options: LockedMethodOptions | LockInterceptorOptions, table: Table = METHOD_OPTIONS): void {
+    readOptions(where, options, table);
+    const { ttl } = resolveCall(this.settings, options, { where });
+    if (options.ttl !== undefined) this.warnOfTtl(ttl, `${where}: `);
   }
 
   /**
@@ -434,7 +422,7 @@ export class LockService {
   private callOf(options: Duration | AcquireOptions | undefined): CallSettings {
     if (this.last && typeof options !== 'object' && options === this.last.ttl) return this.last.call;
     const given = optionsOf<AcquireOptions>(options);
-    if (given === options) checkOptionNames('options', given, ACQUIRE_OPTION_NAMES);
+    if (given === options) checkOptionNames('options', given, ACQUIRE_OPTIONS);
     const call = resolveCall(this.settings, given);
     if (given.ttl !== undefined) this.warnOfTtl(call.ttl);
     if (given !== options) this.last = { ttl: given.ttl, call };

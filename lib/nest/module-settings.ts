@@ -5,17 +5,31 @@ import { ClusterTwins } from '../redis/cluster/cluster-master.js';
 import { isClient, masterFrom, refuseTwins } from '../redis/master-source.js';
 import type { RedisMasterContext } from '../redis/redis-client.interface.js';
 import { isListOfAddresses, redactAddress } from '../redis/urls.js';
-import type { MasterSource, RedlockModuleOptions } from './redlock-module-options.interface.js';
+import type {
+  LockingModuleOptions,
+  MasterSource,
+  RedlockModuleExtras,
+  RedlockModuleOptions,
+} from './redlock-module-options.interface.js';
 import type { LoggerService } from '@nestjs/common';
 import type { LockObserver, ObservedService } from '../core/observer.js';
 import 'reflect-metadata';
 import { SystemClock } from '../runtime/system-clock.js';
 import { defaultInstance } from '../runtime/instance.js';
 import type { Clock } from '../core/clock.js';
-import { parseDuration } from '../core/settings/duration.js';
 import { checkOptionNames } from '../core/settings/option-names.js';
-import { REDLOCK_OPTION_NAMES } from '../core/settings/options.js';
-import { resolveFlag, resolveSettings, type Settings } from '../core/settings/settings.js';
+import { REDLOCK_OPTIONS, resolveSettings, type Settings } from '../core/settings/settings.js';
+import {
+  duration,
+  flag,
+  only,
+  optional,
+  parseOptions,
+  parser,
+  type TableOf,
+  text,
+  type ValuesOf,
+} from '../core/settings/table.js';
 
 const MASTER: readonly (keyof Master)[] = [
   ...(['ask', 'connect', 'problem', 'identity', 'reconnect', 'onReady', 'listen', 'close'] as const),
@@ -78,11 +92,8 @@ function hasMethods(value: unknown, methods: readonly string[]): value is object
   }
 }
 
-export function observersOf(observers: unknown): readonly LockObserver[] {
-  if (observers !== undefined && (!Array.isArray(observers) || !observers.every((each) => hasMethods(each, [])))) {
-    throw new RedlockConfigError('observers', observers, 'must be a list of observers');
-  }
-  return observers ?? [];
+function isListOfObjects(value: unknown): boolean {
+  return Array.isArray(value) && value.every((each) => hasMethods(each, []));
 }
 
 // An observer may return another one for each service.
@@ -162,28 +173,29 @@ function smallestGap(values: readonly number[], size: number): number {
   return Math.min(...values.map((value, index) => (values[index + 1] ?? (values[0] ?? 0) + size) - value));
 }
 
-export const MODULE_OPTION_NAMES = [
-  'masters',
-  ...REDLOCK_OPTION_NAMES,
-  'enabled',
-  'lazyConnect',
-  'connectTimeout',
-  'drainTimeout',
-  'clock',
-  'observers',
-] as const satisfies (keyof RedlockModuleOptions)[];
-
 const CLOCK: readonly (keyof Clock)[] = ['read', 'schedule', 'afterInput'];
-const DEFAULT_CONNECT_TIMEOUT = 5_000;
-const DEFAULT_DRAIN_TIMEOUT = 5_000;
 
-// Complete and validated. Durations are in milliseconds.
-interface ModuleSettings {
+const OWN_OPTIONS = {
+  enabled: optional(flag, true),
+  lazyConnect: optional(flag, false),
+  connectTimeout: optional(duration(1), 5_000),
+  drainTimeout: optional(duration(0), 5_000),
+  clock: optional(only<Clock>(`a clock with the methods ${CLOCK.join(', ')}`, (value) => hasMethods(value, CLOCK))),
+  observers: optional(only<readonly LockObserver[]>('a list of observers', isListOfObjects), []),
+};
+
+export const MODULE_OPTIONS = {
+  // Needs what the other options give: see `createMasters`.
+  masters: parser('at least one, no server twice', (_, value) => value),
+  ...REDLOCK_OPTIONS,
+  ...OWN_OPTIONS,
+} satisfies TableOf<LockingModuleOptions>;
+
+// Known before the other options of `forRootAsync`.
+export const EXTRAS = { isGlobal: optional(flag, true), name: optional(text) } satisfies TableOf<RedlockModuleExtras>;
+
+interface ModuleSettings extends Omit<ValuesOf<typeof OWN_OPTIONS>, 'clock'> {
   readonly settings: Settings;
-  readonly connectTimeout: number;
-  readonly drainTimeout: number;
-  readonly lazy: boolean;
-  readonly enabled: boolean;
   readonly clock: Clock;
 }
 
@@ -191,21 +203,8 @@ export function resolveModule(options: RedlockModuleOptions): ModuleSettings {
   checkModuleOptionNames(options);
   const { instance = defaultInstance() } = options;
   const settings = resolveSettings({ ...options, instance }, countOf(options.masters));
-  // A default replaces only `undefined`: `null` is a value.
-  const { connectTimeout = DEFAULT_CONNECT_TIMEOUT, drainTimeout = DEFAULT_DRAIN_TIMEOUT } = options;
-  const { lazyConnect = false, enabled = true, clock = new SystemClock() } = options;
-  const resolved = {
-    settings,
-    connectTimeout: parseDuration('connectTimeout', connectTimeout, 1),
-    drainTimeout: parseDuration('drainTimeout', drainTimeout, 0),
-    lazy: resolveFlag('lazyConnect', lazyConnect),
-    enabled: resolveFlag('enabled', enabled),
-    clock,
-  };
-  if (!hasMethods(clock, CLOCK)) {
-    throw new RedlockConfigError('clock', clock, `must have the methods ${CLOCK.join(', ')}`);
-  }
-  return resolved;
+  const { clock = new SystemClock(), ...own } = parseOptions(OWN_OPTIONS, options);
+  return { ...own, settings, clock };
 }
 
 export function checkIsObject(options: unknown): asserts options is object {
@@ -216,20 +215,13 @@ export function checkIsObject(options: unknown): asserts options is object {
 
 function checkModuleOptionNames(options: unknown): asserts options is RedlockModuleOptions {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw new RedlockConfigError(
-      'options',
-      options,
-      'must be an object with `masters`, also as the result of a factory',
-    );
+    const requirement = 'must be an object with `masters`, also as the result of a factory';
+    throw new RedlockConfigError('options', options, requirement);
   }
-  for (const name of ['isGlobal', 'name']) {
-    if (name in options) {
-      throw new RedlockConfigError(
-        name,
-        Reflect.get(options, name),
-        'belongs beside useFactory, not into what it gives',
-      );
-    }
+  const misplaced = Object.keys(EXTRAS).find((name) => name in options);
+  if (misplaced !== undefined) {
+    const requirement = 'belongs beside useFactory, not into what it gives';
+    throw new RedlockConfigError(misplaced, Reflect.get(options, misplaced), requirement);
   }
-  checkOptionNames('options', options, MODULE_OPTION_NAMES);
+  checkOptionNames('options', options, MODULE_OPTIONS);
 }

@@ -13,11 +13,11 @@ import type { MasterSource, RedlockModuleExtras, RedlockModuleOptions } from './
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
 import { RedlockConfigError } from '../core/errors.js';
 import { checkOptionNames } from '../core/settings/option-names.js';
-import { resolveFlag } from '../core/settings/settings.js';
+import { parseOptions } from '../core/settings/table.js';
 import { LOCK_SERVICE, LockExplorer, nameInterceptors, SERVICE_NAME } from './lock.explorer.js';
-import { checkServiceName, getLockServiceToken, getReplacementToken, isLockService } from './lock-service.token.js';
+import { getLockServiceToken, getReplacementToken, isLockService } from './lock-service.token.js';
 import { LockService } from './lock.service.js';
-import { checkIsObject, MODULE_OPTION_NAMES } from './module-settings.js';
+import { checkIsObject, EXTRAS, MODULE_OPTIONS } from './module-settings.js';
 import { RUNTIME_STARTER, RuntimeStarter } from './redlock.runtime.js';
 
 const extras: Required<Pick<RedlockModuleExtras, 'isGlobal'>> & { name: string | undefined } = {
@@ -31,10 +31,6 @@ export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN, OPTIONS_TYPE, ASYN
     .setFactoryMethodName('createRedlockOptions')
     .setExtras(extras, (definition, { isGlobal }) => ({ ...definition, global: isGlobal }))
     .build();
-
-const FOR_ROOT_OPTION_NAMES: readonly string[] = [...MODULE_OPTION_NAMES, 'isGlobal', 'name'] satisfies (
-  keyof RedlockModuleExtras | keyof RedlockModuleOptions
-)[];
 
 /** Registers a {@link LockService} over a set of Redis masters. */
 @Module({ imports: [DiscoveryModule] })
@@ -60,7 +56,7 @@ export class RedlockModule
     const given: typeof OPTIONS_TYPE = isList(options) ? { masters: options } : options;
     // Checked here and not only at boot, because Nest copies the options, and the copy may differ.
     checkIsObject(given);
-    checkOptionNames('options', given, FOR_ROOT_OPTION_NAMES);
+    checkOptionNames('options', given, { ...MODULE_OPTIONS, ...EXTRAS });
     return withLockService(super.forRoot(given), given);
   }
 
@@ -101,8 +97,7 @@ function isList(options: unknown): options is readonly MasterSource[] {
 }
 
 function withLockService(definition: DynamicModule, extras: Partial<typeof ASYNC_OPTIONS_TYPE>): DynamicModule {
-  const { name } = extras;
-  checkExtras(extras);
+  const { name } = parseOptions(EXTRAS, extras);
   const token = getLockServiceToken(name);
   // Only one service can be provided under the class itself. All other tokens lead to the provided service, so that a
   // test that replaces it also replaces the service of decorators and interceptors.
@@ -137,9 +132,4 @@ function withLockService(definition: DynamicModule, extras: Partial<typeof ASYNC
 // The lines of several services are distinguished by their context.
 function loggerOf(name: string | undefined): Logger {
   return new Logger(name === undefined ? LockService.name : `${LockService.name} ${name}`);
-}
-
-function checkExtras({ name, isGlobal }: { name?: unknown; isGlobal?: unknown }): void {
-  if (isGlobal !== undefined) resolveFlag('isGlobal', isGlobal);
-  checkServiceName('name', name);
 }

@@ -20,7 +20,7 @@ import { RequestEncoder } from '../redis/request-encoding.js';
 import { SystemRandom } from '../runtime/system-random.js';
 import { LockService } from './lock.service.js';
 import { logTo } from './log-observer.js';
-import { createMasters, observersOf, reportTo, resolveModule, started } from './module-settings.js';
+import { createMasters, reportTo, resolveModule, started } from './module-settings.js';
 import type { RedlockModuleOptions } from './redlock-module-options.interface.js';
 
 function adviceFor(servers: readonly ServerMaster[], settings: Settings): string | undefined {
@@ -118,12 +118,11 @@ async function createRedlockRuntime(
   logger: LoggerService,
   name = 'default',
 ): Promise<RedlockRuntime> {
-  const { settings, connectTimeout, drainTimeout, lazy, enabled, clock } = resolveModule(options);
+  const { settings, connectTimeout, drainTimeout, lazyConnect, enabled, clock, observers } = resolveModule(options);
   const warn = (message: string): void => void logger.warn(message);
   const warning = warningOfTtl(settings.ttl);
   if (warning !== undefined) warn(warning);
   const random = new SystemRandom();
-  const given = observersOf(options.observers);
   const status = (): RedlockStatus => redlock.status();
   const hub = new ObserverHub(reportTo(logger)).add(logTo(logger, clock, () => guard?.newMasters.usualWait, status));
   const { observer } = hub;
@@ -133,7 +132,7 @@ async function createRedlockRuntime(
     const open = (): Redlock => new Redlock([master], settings, { clock, random, observer });
     return new RedlockRuntime(new LockService(open, settings, warn, hub, false), open(), 0);
   }
-  hub.add(...started(given, { name, status }, logger));
+  hub.add(...started(observers, { name, status }, logger));
   const quorum = new QuorumWatch(status, observer);
   hub.add(quorum);
   const dependencies = { clock, random, observer };
@@ -165,7 +164,7 @@ async function createRedlockRuntime(
   redlock.onReady(quorum.check);
   const begin = (): Promise<void> => watch({ quorum, redlock, guard, idleCheck });
   const measure = (): Promise<void> => warnOfRoundTrips(servers, { clock, settings, all: masters.length, warn });
-  if (lazy) {
+  if (lazyConnect) {
     const deadline = clock.schedule(connectTimeout, () => void begin()).unref();
     void redlock.open().then(() => {
       deadline.cancel();

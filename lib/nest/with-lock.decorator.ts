@@ -6,7 +6,6 @@ import { refuseSeveral } from '../core/settings/resources.js';
 import type { LockScope } from './lock-scope.js';
 import {
   checkArguments,
-  checkOnLocked,
   type LockedMethodOptions,
   type LockResource,
   optionsOf,
@@ -247,7 +246,6 @@ export function assignLockService(target: object, service: LockService): readonl
   for (const { method, options } of declarations) {
     checkLockService(method, service);
     service.check(method, options);
-    checkOnLocked(method, options.onLocked);
     Reflect.set(target, tokenFor(method, options), service);
   }
   return declarations;

@@ -11,7 +11,7 @@ import {
   type Tracer,
   type TracerProvider,
 } from '@opentelemetry/api';
-import { isLockError, type LockLostError, RedlockConfigError } from '../core/errors.js';
+import { isLockError, type LockLostError } from '../core/errors.js';
 import type {
   AcquisitionKind,
   AcquisitionObserver,
@@ -22,7 +22,7 @@ import type {
 } from '../core/observer.js';
 import { Instruments, observeStatus, ResourcePatterns } from './instruments.js';
 import type { MasterReply, MasterRequest } from '../core/master.interface.js';
-import { checkOptionNames } from '../core/settings/option-names.js';
+import { method, optional, readOptions, type TableOf, unchecked } from '../core/settings/table.js';
 import { JobMetrics } from './job-metrics.js';
 
 type Outcome = 'granted' | 'held' | 'skipped' | 'unavailable' | 'stopped' | 'aborted';
@@ -121,12 +121,12 @@ export interface OpenTelemetryOptions {
   readonly meterProvider?: MeterProvider;
 }
 
-const OPTION_NAMES = [
-  'resourceOf',
-  'attributes',
-  'tracerProvider',
-  'meterProvider',
-] as const satisfies (keyof OpenTelemetryOptions)[];
+const TABLE = {
+  resourceOf: optional(method<NonNullable<OpenTelemetryOptions['resourceOf']>>('a function')),
+  attributes: unchecked,
+  tracerProvider: unchecked,
+  meterProvider: unchecked,
+} satisfies TableOf<OpenTelemetryOptions>;
 
 interface Sinks {
   readonly tracer: Tracer;
@@ -144,12 +144,7 @@ export class OpenTelemetryObserver implements LockObserver {
     // `undefined` if the events come from any service.
     private readonly service?: ObservedService,
   ) {
-    checkOptionNames('openTelemetry', options, OPTION_NAMES);
-    const { resourceOf } = options;
-    if (resourceOf !== undefined && typeof resourceOf !== 'function') {
-      throw new RedlockConfigError('openTelemetry: resourceOf', resourceOf, 'must be a function');
-    }
-    this.patterns = new ResourcePatterns(resourceOf);
+    this.patterns = new ResourcePatterns(readOptions('openTelemetry', options, TABLE).resourceOf);
     this.jobs = new JobMetrics(() => this.sinksIfRegistered()?.instruments, { ...options.attributes });
   }
 

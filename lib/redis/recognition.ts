@@ -1,5 +1,5 @@
 import { counted } from '../core/display.js';
-import { resolveFlag } from '../core/settings/settings.js';
+import { flag } from '../core/settings/table.js';
 import type { Clock } from '../core/clock.js';
 import type { LockObserver } from '../core/observer.js';
 import type { DataRecord } from './guard/data-record.js';
@@ -35,7 +35,7 @@ export function flawsIn({ hasAppendOnlyFile, fsync, isRewriting = false, replica
 }
 
 export function resolveDurable(option: string, durable: unknown): boolean | undefined {
-  return durable === undefined ? undefined : resolveFlag(`${option}.durable`, durable);
+  return durable === undefined ? undefined : flag(`${option}.durable`, durable);
 }
 
 const UNBOUND = boundScript('');

@@ -2,13 +2,13 @@ import { RedlockConfigError } from '../core/errors.js';
 import type { JobPolicy, JobSchedule } from '../core/jobs/job-policy.js';
 import { jobResource } from '../core/jobs/job-record.js';
 import { parseDuration } from '../core/settings/duration.js';
-import { checkOptionNames } from '../core/settings/option-names.js';
-import { resolveFlag } from '../core/settings/settings.js';
+import { ACQUIRE_OPTIONS } from '../core/settings/settings.js';
+import { flag, oneOf, only, optional, parser, readOptions, type TableOf, text } from '../core/settings/table.js';
 import { resolveFixedKey } from '../nest/lock-options.js';
 import type { LockService } from '../nest/lock.service.js';
 import { shortestPeriod } from '../nest/module-settings.js';
 import { CronSchedule, IntervalSchedule } from './cron-schedule.js';
-import { CRON_OPTION_NAMES, INTERVAL_OPTION_NAMES, type JobDeclaration } from './locked-job.decorators.js';
+import type { JobDeclaration, LockedCronOptions, LockedJobOptions } from './locked-job.decorators.js';
 
 // Complete and validated. Durations are in milliseconds.
 export interface JobSettings {
@@ -26,6 +26,21 @@ const SHORTEST_PERIOD = 1_000;
 const SHORTEST_TTL = 1_000;
 const DEFAULT_MAX_HOLD = 24 * 3_600_000;
 
+const INTERVAL_OPTIONS = {
+  name: parser('a non-empty string', parseName),
+  ttl: optional(ACQUIRE_OPTIONS.ttl),
+  maxHold: optional(ACQUIRE_OPTIONS.maxHold),
+  recover: optional(flag, true),
+  catchUp: optional(flag, false),
+  overlap: optional(oneOf('skip', 'queue'), 'skip'),
+  service: optional(text),
+} satisfies TableOf<LockedJobOptions>;
+
+export const CRON_OPTIONS = {
+  ...INTERVAL_OPTIONS,
+  timeZone: optional(only<string>("the name of a time zone, as in 'Europe/Berlin'", isTimeZone)),
+} satisfies TableOf<LockedCronOptions>;
+
 export function resolveJob(declaration: JobDeclaration, locks: LockService): JobSettings {
   const { where, kind, options } = declaration;
   if ((options as unknown) === undefined) {
@@ -33,36 +48,31 @@ export function resolveJob(declaration: JobDeclaration, locks: LockService): Job
       kind === 'cron' ? "@LockedCron('0 3 * * *', { name: 'report' })" : "@LockedInterval('5m', { name: 'sync' })";
     throw new RedlockConfigError(where, options, `needs a schedule and a name: ${example}`);
   }
-  checkOptionNames(where, options, kind === 'cron' ? CRON_OPTION_NAMES : INTERVAL_OPTION_NAMES);
-  const { recover = true, catchUp = false, overlap = 'skip' } = options;
-  const name = resolveName(where, options.name);
-  if (!['skip', 'queue'].includes(overlap)) {
-    throw new RedlockConfigError(`${where}: overlap`, overlap, `must be 'skip' or 'queue'`);
-  }
-  const policy: JobPolicy = {
-    recover: resolveFlag(`${where}: recover`, recover),
-    catchUp: resolveFlag(`${where}: catchUp`, catchUp),
-    overlap,
-  };
+  const given = readOptions(where, options, kind === 'cron' ? CRON_OPTIONS : INTERVAL_OPTIONS);
+  const { name, recover, catchUp, overlap } = given;
   const schedule = resolveSchedule(declaration);
   const { settings } = locks.environment;
-  const { ttl = defaultTtl(settings.ttl, declaration) } = options;
-  const { maxHold = Math.max(DEFAULT_MAX_HOLD, settings.maxHold) } = options;
-  locks.check(where, { ttl, maxHold });
-  return {
-    ...{ name, resource: jobResource(name), schedule, policy },
-    ttl: parseDuration(`${where}: ttl`, ttl, 0),
-    maxHold: parseDuration(`${where}: maxHold`, maxHold, 0),
-  };
+  const { ttl = defaultTtl(settings.ttl, declaration) } = given;
+  const { maxHold = Math.max(DEFAULT_MAX_HOLD, settings.maxHold) } = given;
+  locks.check(where, { ttl: options.ttl ?? ttl, maxHold: options.maxHold ?? maxHold });
+  return { name, resource: jobResource(name), schedule, policy: { recover, catchUp, overlap }, ttl, maxHold };
 }
 
-function resolveName(where: string, name: unknown): string {
+function parseName(option: string, name: unknown): string {
   if (typeof name !== 'string' || name === '') {
     const requirement = `must be a non-empty string that names the job on all instances, as in { name: 'report' }`;
-    throw new RedlockConfigError(`${where}: name`, name, requirement);
+    throw new RedlockConfigError(option, name, requirement);
   }
-  resolveFixedKey(`${where}: name`, name);
+  resolveFixedKey(option, name);
   return name;
+}
+
+function isTimeZone(timeZone: unknown): boolean {
+  try {
+    return typeof timeZone === 'string' && timeZone !== '' && Boolean(new CronSchedule('* * * * *', timeZone));
+  } catch {
+    return false;
+  }
 }
 
 function resolveSchedule(declaration: JobDeclaration): JobSchedule {
@@ -74,7 +84,6 @@ function resolveSchedule(declaration: JobDeclaration): JobSchedule {
   if (typeof (expression as unknown) !== 'string') {
     throw new RedlockConfigError(`${where}: expression`, expression, 'must be a cron expression');
   }
-  checkTimeZone(where, options.timeZone);
   try {
     return new CronSchedule(expression, options.timeZone);
   } catch (error) {
@@ -85,23 +94,6 @@ function resolveSchedule(declaration: JobDeclaration): JobSchedule {
       `must be a cron expression with a tick: ${reason}`,
     );
   }
-}
-
-function checkTimeZone(where: string, timeZone: unknown): void {
-  if (timeZone === undefined) return;
-  try {
-    if (typeof timeZone === 'string' && timeZone !== '') {
-      new CronSchedule('* * * * *', timeZone);
-      return;
-    }
-  } catch {
-    // Reported below.
-  }
-  throw new RedlockConfigError(
-    `${where}: timeZone`,
-    timeZone,
-    `must be the name of a time zone, as in 'Europe/Berlin'`,
-  );
 }
 
 // A crashed instance should not block the tick after the one that it ran.

@@ -53,21 +53,6 @@ export interface LockedCronOptions extends LockedJobOptions {
   timeZone?: string;
 }
 
-export const INTERVAL_OPTION_NAMES = [
-  'name',
-  'ttl',
-  'maxHold',
-  'recover',
-  'catchUp',
-  'overlap',
-  'service',
-] as const satisfies readonly (keyof LockedJobOptions)[];
-
-export const CRON_OPTION_NAMES = [
-  ...INTERVAL_OPTION_NAMES,
-  'timeZone',
-] as const satisfies readonly (keyof LockedCronOptions)[];
-
 /** What a job can be: a method that returns a promise. */
 export type JobMethod = (run: JobRun) => PromiseLike<unknown>;
 

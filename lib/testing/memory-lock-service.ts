@@ -6,8 +6,9 @@ import { defaultInstance } from '../runtime/instance.js';
 import { SystemRandom } from '../runtime/system-random.js';
 import { ObserverHub } from '../core/observer.js';
 import { Redlock } from '../core/redlock.js';
-import { REDLOCK_OPTION_NAMES, type RedlockOptions } from '../core/settings/options.js';
-import { resolveSettings } from '../core/settings/settings.js';
+import type { RedlockOptions } from '../core/settings/options.js';
+import { REDLOCK_OPTIONS, resolveSettings } from '../core/settings/settings.js';
+import { type TableOf, unchecked } from '../core/settings/table.js';
 import { LockService } from '../nest/lock.service.js';
 import { RedlockRuntime } from '../nest/redlock.runtime.js';
 import { MemoryMaster } from '../memory/memory-master.js';
@@ -27,11 +28,11 @@ export interface MemoryLockServiceOptions extends RedlockOptions {
   clock?: Clock;
 }
 
-export const MEMORY_OPTION_NAMES = [
-  ...REDLOCK_OPTION_NAMES,
-  'masters',
-  'clock',
-] as const satisfies (keyof MemoryLockServiceOptions)[];
+export const MEMORY_OPTIONS = {
+  ...REDLOCK_OPTIONS,
+  masters: unchecked,
+  clock: unchecked,
+} satisfies TableOf<MemoryLockServiceOptions>;
 
 /**
  * Creates a lock service without a module and without Redis, with real locks: for objects that a test creates itself,
@@ -48,7 +49,7 @@ export const MEMORY_OPTION_NAMES = [
  * @throws {RedlockConfigError} for an invalid option
  */
 export function memoryLockService(options: MemoryLockServiceOptions = {}): LockService {
-  checkOptionNames('memoryLockService', options, MEMORY_OPTION_NAMES);
+  checkOptionNames('memoryLockService', options, MEMORY_OPTIONS);
   return createMemoryRuntime(options).service;
 }
 

@@ -8,10 +8,11 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import { checkOptionNames } from '../core/settings/option-names.js';
+import { type TableOf, unchecked } from '../core/settings/table.js';
 import { getReplacementToken } from '../nest/lock-service.token.js';
 import { RedlockModule } from '../nest/redlock.module.js';
 import type { RedlockRuntime } from '../nest/redlock.runtime.js';
-import { createMemoryRuntime, MEMORY_OPTION_NAMES, type MemoryLockServiceOptions } from './memory-lock-service.js';
+import { createMemoryRuntime, MEMORY_OPTIONS, type MemoryLockServiceOptions } from './memory-lock-service.js';
 
 /** Options of {@link RedlockTestingModule}: those of `memoryLockService()`, and the name of the service. */
 export interface RedlockTestingModuleOptions extends MemoryLockServiceOptions {
@@ -22,10 +23,7 @@ export interface RedlockTestingModuleOptions extends MemoryLockServiceOptions {
   name?: string;
 }
 
-const OPTION_NAMES: readonly string[] = [
-  ...MEMORY_OPTION_NAMES,
-  'name',
-] satisfies (keyof RedlockTestingModuleOptions)[];
+const OPTIONS = { ...MEMORY_OPTIONS, name: unchecked } satisfies TableOf<RedlockTestingModuleOptions>;
 
 const MEMORY_RUNTIME = Symbol(
   'nestjs-redlock: import RedlockTestingModule.forRoot(), and not RedlockTestingModule itself',
@@ -53,7 +51,7 @@ export class RedlockTestingModule implements OnModuleInit, BeforeApplicationShut
    * @throws {RedlockConfigError} for an unknown option or an invalid name; other invalid options abort the boot with it
    */
   static forRoot(options: RedlockTestingModuleOptions = {}): DynamicModule {
-    checkOptionNames('RedlockTestingModule.forRoot', options, OPTION_NAMES);
+    checkOptionNames('RedlockTestingModule.forRoot', options, OPTIONS);
     const { name, ...memory } = options;
     const replacement = getReplacementToken(name);
     return {

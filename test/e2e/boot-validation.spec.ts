@@ -38,7 +38,7 @@ async function refusalOf(action: () => unknown): Promise<RedlockConfigError> {
 describe('Validation at boot', () => {
   /** Invalid options of a decorator and of an interceptor, and what the message says after the name of their owner. */
   const WRONG_CALLS: [unknown, object, string][] = [
-    ['5m', {}, ': ttl must be at most maxTtl, which is 30000 ms: raise maxTtl for the module, got 300000'],
+    ['5m', {}, ': ttl must be at most maxTtl, which is 30000 ms: raise maxTtl for the module, got "5m"'],
     ['5s', { minHold: '7s', maxHold: '6s' }, ': minHold must be at most maxHold, which is 6000 ms, got "7s"'],
     ['5s', { reentrant: 1 }, ': reentrant must be true or false, got 1'],
     ['5s', { onLock: 'skip' }, ' may hold known options only (did you mean onLocked?), got "onLock"'],

@@ -28,26 +28,27 @@ const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
 const RETRIES = ['retryCount', 'retries', 'retryDelay', 'retryInterval', 'retryJitter'];
 
 // The message omits the value of an unknown option, which could be a password.
-export function checkOptionNames(where: string, given: unknown, known: readonly string[]): asserts given is object {
+export function checkOptionNames(where: string, given: unknown, table: object): asserts given is object {
   try {
-    checkNames(where, given, known);
+    checkNames(where, given, table);
   } catch (error) {
     throw error instanceof RedlockConfigError ? error : notOptions(where, given);
   }
 }
 
 // Reads every option once, so that a getter that throws does so here.
-function checkNames(where: string, given: unknown, known: readonly string[]): void {
+function checkNames(where: string, given: unknown, table: object): void {
   if (typeof given !== 'object' || given === null || !isPlain(given)) throw notOptions(where, given);
   for (const name of Object.keys(given)) {
-    if (!known.includes(name)) {
-      throw new RedlockConfigError(where, name, `may hold known options only (${suggestion(name, known)})`);
+    if (!Object.hasOwn(table, name)) {
+      const meant = suggestion(name, Object.keys(table));
+      throw new RedlockConfigError(where, name, `may hold known options only (${meant})`);
     }
     Reflect.get(given, name);
   }
   if (inheritsNothing(given)) return;
   // The options are copied later, and a copy lacks inherited properties.
-  const inherited = known.find((name) => name in given && !Object.hasOwn(given, name));
+  const inherited = Object.keys(table).find((name) => name in given && !Object.hasOwn(given, name));
   if (inherited !== undefined) throw new RedlockConfigError(where, inherited, 'must not inherit an option');
 }
 

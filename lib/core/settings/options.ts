@@ -125,27 +125,3 @@ export interface AcquireOptions {
 
 /** Whether a lock has one holder, or many at the same time. */
 export type LockMode = 'exclusive' | 'shared';
-
-export const REDLOCK_OPTION_NAMES = [
-  'ttl',
-  'wait',
-  'maxHold',
-  'masterTimeout',
-  'driftFactor',
-  'maxTtl',
-  'restartGuard',
-  'durable',
-  'keyPrefix',
-  'instance',
-] as const satisfies readonly (keyof RedlockOptions)[];
-
-export const ACQUIRE_OPTION_NAMES = [
-  'ttl',
-  'wait',
-  'extend',
-  'maxHold',
-  'minHold',
-  'signal',
-  'mode',
-  'permits',
-] as const satisfies readonly (keyof AcquireOptions)[];

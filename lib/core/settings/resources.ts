@@ -2,6 +2,7 @@ import { RedlockConfigError } from '../errors.js';
 import { showNames } from '../display.js';
 import { NUL } from '../keyspace.js';
 import { SHARED_MARK } from '../master.interface.js';
+import { parser } from './table.js';
 
 // All names go into one script call, which blocks the server. For this many, it takes 2 ms to acquire or extend them,
 // and 4 ms to release them if a process waits for each.
@@ -37,26 +38,19 @@ export function refuseSeveral(resources: readonly string[], permits: number | un
   throw new RedlockConfigError(option, permits, requirement, message);
 }
 
-export function resolveKeyPrefix(value: unknown): string {
-  if (typeof value !== 'string') throw new RedlockConfigError('keyPrefix', value, 'must be a string');
+export const keyPrefix = parser<string>(`at most ${LONGEST_PREFIX} characters, no NUL`, (option, value) => {
+  if (typeof value !== 'string') throw new RedlockConfigError(option, value, 'must be a string');
   if (value.length > LONGEST_PREFIX) {
-    throw new RedlockConfigError(
-      'keyPrefix',
-      value,
-      `must have at most ${LONGEST_PREFIX} characters, not ${value.length}`,
-    );
+    const requirement = `must have at most ${LONGEST_PREFIX} characters, not ${value.length}`;
+    throw new RedlockConfigError(option, value, requirement);
   }
   // The names of other processes begin with the prefix.
   if (value.startsWith(SHARED_MARK)) {
-    throw new RedlockConfigError(
-      'keyPrefix',
-      value,
-      `must not begin with '${SHARED_MARK}', which marks shared holders`,
-    );
+    throw new RedlockConfigError(option, value, `must not begin with '${SHARED_MARK}', which marks shared holders`);
   }
-  checkText('keyPrefix', value);
+  checkText(option, value);
   return value;
-}
+});
 
 // Item by item, because arrays may have holes and iterators of their own.
 function listOf(option: string, value: unknown): readonly unknown[] {

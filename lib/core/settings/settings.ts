@@ -1,21 +1,73 @@
-import { type Duration, MAX_DURATION, parseDuration } from './duration.js';
 import { RedlockConfigError } from '../errors.js';
+import type { Duration } from './duration.js';
 import type { AcquireOptions, RedlockOptions } from './options.js';
-import { resolveKeyPrefix } from './resources.js';
+import { keyPrefix } from './resources.js';
+import {
+  duration,
+  flag,
+  integer,
+  number,
+  oneOf,
+  only,
+  optional,
+  parseOptions,
+  type TableOf,
+  type ValuesOf,
+} from './table.js';
+
+// In milliseconds. With a shorter ttl, drift and one round trip leave no usable validity.
+const MIN_TTL = 10;
+// In milliseconds. A shorter ttl leaves little time for a pause of the process, and is often meant to be in seconds.
+const SUSPICIOUS_TTL = 250;
+const DEFAULT_MAX_TTL = 30_000;
+const DEFAULT_MAX_HOLD = 3_600_000;
+// With fewer masters, a quarantined one leaves no quorum.
+const GUARDED_FROM = 3;
+// A master that has all of them taken looks at each.
+export const MAX_PERMITS = 1_000;
+// Resolution with which a server expires keys, in milliseconds. Added to every drift, and to a wait for an expiry:
+// masters set their keys one after the other.
+export const EXPIRY_RESOLUTION = 2;
+// It is sent with each lock, and servers refuse the names of connections that are not of this form.
+const INSTANCE = /^[!-~]{1,100}$/;
+
+const ttl = duration(MIN_TTL, `${MIN_TTL} ms to \`maxTtl\``);
+const wait = duration(0);
+const maxHold = duration(1, 'at least the ttl');
+export const permits = integer(1, MAX_PERMITS);
+const instance = only<string>(
+  '1 to 100 printable ASCII characters without spaces',
+  (value) => typeof value === 'string' && INSTANCE.test(value),
+);
+
+export const REDLOCK_OPTIONS = {
+  ttl: optional(ttl, 10_000),
+  wait: optional(wait, 5_000),
+  maxHold: optional(maxHold),
+  masterTimeout: optional(duration(1, '1 ms to a quarter of `ttl`'), 50),
+  driftFactor: optional(number(0, 0.5), 0.01),
+  maxTtl: optional(duration(MIN_TTL, 'at least `ttl`')),
+  restartGuard: optional(flag),
+  durable: optional(flag, false),
+  keyPrefix: optional(keyPrefix, 'lock:'),
+  instance: optional(instance, 'unnamed'),
+} satisfies TableOf<RedlockOptions>;
+
+export const ACQUIRE_OPTIONS = {
+  ttl: optional(ttl),
+  wait: optional(wait),
+  extend: optional(flag),
+  maxHold: optional(maxHold),
+  minHold: optional(duration(0, 'at most `maxTtl` and `maxHold`'), 0),
+  signal: optional(only<AbortSignal>('an AbortSignal', isSignal)),
+  mode: optional(oneOf('exclusive', 'shared'), 'exclusive'),
+  permits: optional(permits),
+} satisfies TableOf<AcquireOptions>;
 
 // Complete, validated and frozen. Durations are in milliseconds.
-export interface Settings {
-  readonly ttl: number;
-  readonly wait: number;
-  readonly maxHold: number;
-  readonly masterTimeout: number;
-  readonly driftFactor: number;
-  readonly maxTtl: number;
-  readonly restartGuard: boolean;
-  readonly durable: boolean;
-  readonly keyPrefix: string;
-  readonly instance: string;
-}
+export type Settings = {
+  readonly [Name in keyof RedlockOptions]-?: NonNullable<ValuesOf<typeof REDLOCK_OPTIONS>[Name]>;
+};
 
 // Complete and validated. Durations are in milliseconds.
 export interface CallSettings {
@@ -30,53 +82,18 @@ export interface CallSettings {
   readonly permits: number | undefined;
 }
 
-const DEFAULT_TTL = 10_000;
-const DEFAULT_WAIT = 5_000;
-const DEFAULT_MAX_HOLD = 3_600_000;
-const DEFAULT_MAX_TTL = 30_000;
-const DEFAULT_MASTER_TIMEOUT = 50;
-const DEFAULT_DRIFT_FACTOR = 0.01;
-const DEFAULT_KEY_PREFIX = 'lock:';
-const DEFAULT_INSTANCE = 'unnamed';
-// It is sent with each lock, and servers refuse the names of connections that are not of this form.
-const INSTANCE = /^[!-~]{1,100}$/;
-
-// With fewer masters, a quarantined one leaves no quorum.
-const GUARDED_FROM = 3;
-// In milliseconds. With a shorter ttl, drift and one round trip leave no usable validity.
-const MIN_TTL = 10;
-// In milliseconds. A shorter ttl leaves little time for a pause of the process, and is often meant to be in seconds.
-const SUSPICIOUS_TTL = 250;
-const MAX_DRIFT_FACTOR = 0.5;
-// A master that has all of them taken looks at each.
-export const MAX_PERMITS = 1_000;
-// Resolution with which a server expires keys, in milliseconds. Added to every drift, and to a wait for an expiry:
-// masters set their keys one after the other.
-export const EXPIRY_RESOLUTION = 2;
-
 // Some defaults depend on the number of masters.
 export function resolveSettings(options: RedlockOptions, masters = 1): Settings {
-  const { ttl: ttlOption = DEFAULT_TTL, wait = DEFAULT_WAIT } = options;
-  const { driftFactor = DEFAULT_DRIFT_FACTOR, keyPrefix = DEFAULT_KEY_PREFIX } = options;
-  const ttl = parseDuration('ttl', ttlOption, MIN_TTL);
-  const { maxTtl: maxTtlOption = Math.max(DEFAULT_MAX_TTL, ttl), maxHold = Math.max(DEFAULT_MAX_HOLD, ttl) } = options;
-  const maxTtl = parseDuration('maxTtl', maxTtlOption, MIN_TTL);
-  checkTtl('ttl', ttl, maxTtl);
-  return Object.freeze({
-    ttl,
-    maxTtl,
-    wait: parseDuration('wait', wait, 0),
-    maxHold: resolveMaxHold('maxHold', maxHold, ttl),
-    masterTimeout: resolveMasterTimeout(options.masterTimeout, ttl),
-    driftFactor: resolveDriftFactor(driftFactor),
-    restartGuard: resolveFlag(
-      'restartGuard',
-      options.restartGuard === undefined ? masters >= GUARDED_FROM : options.restartGuard,
-    ),
-    durable: resolveFlag('durable', options.durable === undefined ? false : options.durable),
-    keyPrefix: resolveKeyPrefix(keyPrefix),
-    instance: resolveInstance(options.instance),
-  });
+  const given = parseOptions(REDLOCK_OPTIONS, options);
+  const { ttl, masterTimeout, restartGuard = masters >= GUARDED_FROM } = given;
+  const { maxTtl = Math.max(DEFAULT_MAX_TTL, ttl), maxHold = Math.max(DEFAULT_MAX_HOLD, ttl) } = given;
+  checkMaxTtl('ttl', ttl, maxTtl, options.ttl ?? ttl);
+  checkMaxHold('maxHold', maxHold, ttl, options.maxHold);
+  if (options.masterTimeout !== undefined && masterTimeout > ttl / 4) {
+    const requirement = `must be at most a quarter of the ttl, which is ${ttl} ms`;
+    throw new RedlockConfigError('masterTimeout', options.masterTimeout, requirement);
+  }
+  return Object.freeze(Object.assign(given, { maxTtl, maxHold, restartGuard }));
 }
 
 interface CallDefaults {
@@ -86,25 +103,27 @@ interface CallDefaults {
   readonly extend?: boolean;
 }
 
-// The names of the options were checked before.
+// Without a loop, because each call of a program does this. The names of the options were checked before.
 export function resolveCall(settings: Settings, options: AcquireOptions, defaults: CallDefaults = {}): CallSettings {
   const { where } = defaults;
   const at = (name: string): string => (where === undefined ? name : `${where}: ${name}`);
-  const milliseconds = resolveTtl(settings, options.ttl, at('ttl'));
-  const { wait = settings.wait, extend = defaults.extend ?? false, minHold = 0, signal } = options;
-  const { maxHold: maxHoldOption = Math.max(settings.maxHold, milliseconds) } = options;
-  const maxHold = resolveMaxHold(at('maxHold'), maxHoldOption, milliseconds);
-  const { isShared, permits } = resolveSharing(at, options);
-  return shared({
-    ttl: milliseconds,
-    wait: parseDuration(at('wait'), wait, 0),
-    extend: resolveFlag(at('extend'), extend),
+  const parse = ACQUIRE_OPTIONS;
+  const ttl = resolveTtl(settings, options.ttl, at('ttl'));
+  const maxHold = parse.maxHold(at('maxHold'), options.maxHold) ?? Math.max(settings.maxHold, ttl);
+  checkMaxHold(at('maxHold'), maxHold, ttl, options.maxHold);
+  const call = {
+    ttl,
+    wait: parse.wait(at('wait'), options.wait) ?? settings.wait,
+    extend: parse.extend(at('extend'), options.extend) ?? defaults.extend ?? false,
     maxHold,
-    minHold: resolveMinHold(at('minHold'), settings, minHold, maxHold),
-    signal: resolveSignal(at('signal'), signal),
-    isShared,
-    permits,
-  });
+    minHold: parse.minHold(at('minHold'), options.minHold),
+    signal: parse.signal(at('signal'), options.signal),
+    isShared: parse.mode(at('mode'), options.mode) === 'shared',
+    permits: parse.permits(at('permits'), options.permits),
+  };
+  if (options.minHold !== undefined) checkMinHold(at('minHold'), call, settings.maxTtl, options.minHold);
+  if (call.isShared) refuseWithShared(at, options);
+  return shared(call);
 }
 
 // Most calls of a program have equal settings, and held locks keep them.
@@ -134,10 +153,10 @@ export function warningOfTtl(ttl: number): string | undefined {
 }
 
 // In milliseconds.
-export function resolveTtl(settings: Settings, ttl: Duration | undefined, option = 'ttl'): number {
-  if (ttl === undefined) return settings.ttl;
-  const milliseconds = parseDuration(option, ttl, MIN_TTL);
-  checkTtl(option, milliseconds, settings.maxTtl);
+export function resolveTtl(settings: Settings, given: Duration | undefined, option = 'ttl'): number {
+  if (given === undefined) return settings.ttl;
+  const milliseconds = ttl(option, given);
+  checkMaxTtl(option, milliseconds, settings.maxTtl, given);
   return milliseconds;
 }
 
@@ -157,86 +176,26 @@ export function masterTimeoutFor(settings: Settings, ttl: number): number {
   return Math.min(settings.masterTimeout, ttl / 4);
 }
 
-export function resolveFlag(option: string, value: unknown): boolean {
-  if (typeof value !== 'boolean') throw new RedlockConfigError(option, value, 'must be true or false');
-  return value;
+function checkMaxTtl(option: string, value: number, maxTtl: number, given: unknown): void {
+  if (value <= maxTtl) return;
+  const requirement = `must be at most maxTtl, which is ${maxTtl} ms: raise maxTtl for the module`;
+  throw new RedlockConfigError(option, given, requirement);
 }
 
-function checkTtl(option: string, ttl: number, maxTtl: number): void {
-  if (ttl > maxTtl) {
-    throw new RedlockConfigError(
-      option,
-      ttl,
-      `must be at most maxTtl, which is ${maxTtl} ms: raise maxTtl for the module`,
-    );
+function checkMaxHold(option: string, value: number, ttl: number, given: unknown): void {
+  if (value < ttl) throw new RedlockConfigError(option, given, `must be at least the ttl, which is ${ttl} ms`);
+}
+
+function checkMinHold(option: string, { minHold, maxHold }: CallSettings, maxTtl: number, given: unknown): void {
+  if (minHold > maxHold) throw new RedlockConfigError(option, given, `must be at most maxHold, which is ${maxHold} ms`);
+  checkMaxTtl(option, minHold, maxTtl, given);
+}
+
+function refuseWithShared(at: (name: string) => string, options: AcquireOptions): void {
+  for (const name of ['minHold', 'permits'] as const) {
+    if (options[name] === undefined) continue;
+    throw new RedlockConfigError(at(name), options[name], `cannot be given with mode: 'shared'`);
   }
-}
-
-function resolveMaxHold(option: string, value: Duration, ttl: number): number {
-  const maxHold = parseDuration(option, value, 1);
-  if (maxHold < ttl) throw new RedlockConfigError(option, value, `must be at least the ttl, which is ${ttl} ms`);
-  return maxHold;
-}
-
-function resolveMinHold(option: string, settings: Settings, value: Duration, maxHold: number): number {
-  const minHold = parseDuration(option, value, 0);
-  if (minHold > maxHold) throw new RedlockConfigError(option, value, `must be at most maxHold, which is ${maxHold} ms`);
-  if (minHold > settings.maxTtl) {
-    const advice = `must be at most maxTtl, which is ${settings.maxTtl} ms: raise maxTtl for the module`;
-    throw new RedlockConfigError(option, value, advice);
-  }
-  return minHold;
-}
-
-const EXCLUSIVE: Pick<CallSettings, 'isShared' | 'permits'> = Object.freeze({ isShared: false, permits: undefined });
-
-function resolveSharing(at: (name: string) => string, options: AcquireOptions): typeof EXCLUSIVE {
-  const { mode = 'exclusive', permits, minHold } = options;
-  if (mode === 'exclusive' && permits === undefined) return EXCLUSIVE;
-  if (!['exclusive', 'shared'].includes(mode)) {
-    throw new RedlockConfigError(at('mode'), mode, `must be 'exclusive' or 'shared'`);
-  }
-  const isShared = mode === 'shared';
-  if (isShared && minHold !== undefined) {
-    throw new RedlockConfigError(at('minHold'), minHold, `cannot be given with mode: 'shared'`);
-  }
-  if (permits === undefined) return { isShared, permits };
-  if (isShared) throw new RedlockConfigError(at('permits'), permits, `cannot be given with mode: 'shared'`);
-  return { isShared, permits: resolvePermits(at('permits'), permits) };
-}
-
-export function resolvePermits(option: string, permits: unknown): number {
-  if (typeof permits === 'number' && Number.isInteger(permits) && permits >= 1 && permits <= MAX_PERMITS) {
-    return permits;
-  }
-  throw new RedlockConfigError(option, permits, `must be an integer from 1 to ${MAX_PERMITS}`);
-}
-
-function resolveMasterTimeout(value: Duration | undefined, ttl: number): number {
-  if (value === undefined) return DEFAULT_MASTER_TIMEOUT;
-  const timeout = parseDuration('masterTimeout', value, 1, MAX_DURATION);
-  if (timeout > ttl / 4) {
-    throw new RedlockConfigError('masterTimeout', value, `must be at most a quarter of the ttl, which is ${ttl} ms`);
-  }
-  return timeout;
-}
-
-function resolveInstance(value: unknown): string {
-  if (value === undefined) return DEFAULT_INSTANCE;
-  if (typeof value === 'string' && INSTANCE.test(value)) return value;
-  throw new RedlockConfigError('instance', value, 'must be 1 to 100 printable ASCII characters without spaces');
-}
-
-function resolveDriftFactor(value: unknown): number {
-  if (typeof value !== 'number' || !(value >= 0 && value <= MAX_DRIFT_FACTOR)) {
-    throw new RedlockConfigError('driftFactor', value, `must be a number from 0 to ${MAX_DRIFT_FACTOR}`);
-  }
-  return value;
-}
-
-function resolveSignal(option: string, value: unknown): AbortSignal | undefined {
-  if (value === undefined || isSignal(value)) return value;
-  throw new RedlockConfigError(option, value, 'must be an AbortSignal');
 }
 
 // An object that merely inherits from a signal passes `instanceof`, but throws when `aborted` is read.

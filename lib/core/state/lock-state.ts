@@ -1,4 +1,4 @@
-import { type Duration, parseDuration } from '../settings/duration.js';
+import type { Duration } from '../settings/duration.js';
 import {
   LockError,
   type LockLostCause,
@@ -7,7 +7,7 @@ import {
   RedlockConfigError,
   formatReports,
 } from '../errors.js';
-import { checkOptionNames } from '../settings/option-names.js';
+import { duration, oneOf, optional, readOptions, type TableOf } from '../settings/table.js';
 import {
   type ClockReading,
   DAY,
@@ -47,22 +47,11 @@ export interface StateWriteOptions extends StateReadOptions {
   expireAfter?: Duration;
 }
 
-const NAMES = ['onUncertain', 'expireAfter'] as const satisfies (keyof StateWriteOptions)[];
-const SHORTEST_LIFE = 2 * DAY;
-const LONGEST_LIFE = 10_000 * DAY;
-
-function resolveStateOptions(options: StateWriteOptions = {}): {
-  readonly onUncertain: 'throw' | 'newest';
-  // Milliseconds.
-  readonly life: number;
-} {
-  checkOptionNames('options', options, NAMES);
-  const { onUncertain = 'throw', expireAfter = DEFAULT_STATE_LIFE } = options;
-  if (!['throw', 'newest'].includes(onUncertain)) {
-    throw new RedlockConfigError('onUncertain', onUncertain, `must be 'throw' or 'newest'`);
-  }
-  return { onUncertain, life: parseDuration('expireAfter', expireAfter, SHORTEST_LIFE, LONGEST_LIFE) };
-}
+const OPTIONS = {
+  onUncertain: optional(oneOf('throw', 'newest'), 'throw'),
+  // At least two days, at most 10,000.
+  expireAfter: optional(duration(2 * DAY, undefined, 10_000 * DAY), DEFAULT_STATE_LIFE),
+} satisfies TableOf<StateWriteOptions>;
 
 /**
  * Too many masters have lost their data since the state was written: the last value may be lost. A newer value than the
@@ -184,8 +173,8 @@ export class LockState {
    * @throws {LockLostError} the lock is not held any more, or another holder has opened the state since
    * @throws {RedlockConfigError} the value cannot be stored, the lock is on several resources, or an option is invalid
    */
-  async set(value: unknown, options?: StateWriteOptions): Promise<void> {
-    const { onUncertain, life } = resolveStateOptions(options);
+  async set(value: unknown, options: StateWriteOptions = {}): Promise<void> {
+    const { onUncertain, expireAfter: life } = readOptions('options', options, OPTIONS);
     const json = jsonFrom(value);
     await this.#inTurn(async () => {
       await this.#open(onUncertain);
@@ -201,10 +190,10 @@ export class LockState {
    * @internal
    */
   read(
-    options?: StateReadOptions,
+    options: StateReadOptions = {},
     { keepsDoubt = false, awaitsAll = false }: StateReadingOptions = {},
   ): Promise<StateReading> {
-    const { onUncertain } = resolveStateOptions(options);
+    const { onUncertain } = readOptions('options', options, OPTIONS);
     return this.#inTurn(async () => {
       const opening = await this.#open(onUncertain, awaitsAll);
       const { reports, isCertain, clocks } = opening;

@@ -16,7 +16,7 @@ import {
 import { type Duration, parseDuration } from '../../core/settings/duration.js';
 import { RedlockConfigError } from '../../core/errors.js';
 import { isDeepStrictEqual } from 'node:util';
-import { resolveFlag } from '../../core/settings/settings.js';
+import { flag } from '../../core/settings/table.js';
 import { checkOptionNames } from '../../core/settings/option-names.js';
 import { OWN_SETTINGS } from '../connection.js';
 import type { RedisClient } from '../redis-client.interface.js';
@@ -255,7 +255,7 @@ function settingsOf(option: string, given: GivenOptions): ClusterSettings {
     translate: translationBy(`${option}.natMap`, natMap),
     clientFor: ({ host, port }) => new Redis({ ...settings, ...OWN_SETTINGS, host, port }),
     usesTls: Boolean(settings.tls),
-    batchesPartitions: resolveFlag(`${option}.batchPartitions`, batchPartitions),
+    batchesPartitions: flag(`${option}.batchPartitions`, batchPartitions),
   };
 }
 
@@ -278,7 +278,7 @@ function seedsOf(option: string, nodes: unknown): readonly Seed[] {
 function seedOf(option: string, node: unknown): Seed {
   if (typeof node === 'string') return seedOfText(option, node);
   if (!isPlainObject(node)) throw new RedlockConfigError(option, node, `must be ${NODE}`);
-  checkOptionNames(option, node, ['host', 'port']);
+  checkOptionNames(option, node, { host: undefined, port: undefined });
   return { address: checkEndpoint(option, node['host'], node['port'] ?? PORT) };
 }
 

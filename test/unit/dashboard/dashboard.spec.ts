@@ -5,9 +5,10 @@ import { memoryLockService, MemoryMaster } from 'nestjs-redlock/testing';
 import { type MasterStatus, summarize } from '../../../lib/core/health/status.js';
 import type { JobOverview } from '../../../lib/core/jobs/job-observer.js';
 import { availabilityOf, EventLog } from '../../../lib/dashboard/views.js';
-import { refuseOtherHosts, resolveHosts } from '../../../lib/dashboard/hosts.js';
+import { parseHosts, refuseOtherHosts } from '../../../lib/dashboard/hosts.js';
 import { JobWatch, ServiceWatch } from '../../../lib/dashboard/service-watch.js';
-import { resolveDashboardSettings } from '../../../lib/dashboard/options.js';
+import { parseOptions } from '../../../lib/core/settings/table.js';
+import { SETTINGS } from '../../../lib/dashboard/options.js';
 import { SystemClock } from '../../../lib/runtime/system-clock.js';
 
 class AdminGuard implements CanActivate {
@@ -66,7 +67,7 @@ describe('RedlockDashboardModule', () => {
       'https://a.example:443',
     ];
     expect(() => forRoot({ guards: 'none', origins })).not.toThrow();
-    expect(resolveDashboardSettings({ origins }).origins).toEqual([
+    expect(parseOptions(SETTINGS, { origins }).origins).toEqual([
       ...['https://admin.example.com', 'http://localhost:3000', 'http://[::1]:8080', 'https://a.example'],
     ]);
   });
@@ -91,7 +92,7 @@ const isServed = (headers: Readonly<Record<string, string>>, hosts: readonly str
 
 describe('The option hosts', () => {
   it.each([[[]], ['admin.example.com'], [{}], [null]])('is refused as a whole: %j', (hosts) => {
-    expect(() => resolveDashboardSettings({ hosts: hosts as never })).toThrow(
+    expect(() => parseOptions(SETTINGS, { hosts: hosts as never })).toThrow(
       "hosts must be a list of at least one host name, such as ['admin.example.com'], got",
     );
   });
@@ -101,17 +102,16 @@ describe('The option hosts', () => {
     ...['*', '*.example.com', '.example.com', 'admin.*', 'anna@example.com', 'a b', ' admin', '', '%61', 5, null],
     ...[undefined, 'a,b', '[::1', 'a?b', 'a#b', 'a\\b'],
   ])('is refused with the element %j', (host) => {
-    expect(() => resolveDashboardSettings({ hosts: ['ok.example', host as never] })).toThrow(
+    expect(() => parseOptions(SETTINGS, { hosts: ['ok.example', host as never] })).toThrow(
       "hosts[1] must be the name of a host alone, such as 'admin.example.com', without scheme, port, path and wildcard",
     );
   });
 
   it('takes names as browsers write them', () => {
     const hosts = ['Admin.Example.com', 'ops', 'bücher.example', 'my_app', 'a.example.', '10.0.0.1', '::1', '[::1]'];
-    expect(resolveHosts(hosts)).toEqual([
+    expect(parseHosts('hosts', hosts)).toEqual([
       ...['admin.example.com', 'ops', 'xn--bcher-kva.example', 'my_app', 'a.example', '10.0.0.1', '[::1]', '[::1]'],
     ]);
-    expect(resolveHosts(undefined)).toBeUndefined();
   });
 });
 

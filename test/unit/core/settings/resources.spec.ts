@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { RedlockConfigError } from '../../../../lib/core/errors.js';
 import { Keyspace } from '../../../../lib/core/keyspace.js';
-import { resolveKeyPrefix, resolveResources } from '../../../../lib/core/settings/resources.js';
+import { keyPrefix, resolveResources } from '../../../../lib/core/settings/resources.js';
 import { resolveSettings } from '../../../../lib/core/settings/settings.js';
 import { anyNames, names, prefixes } from '../../../support/hostile.js';
 import { fc } from '../../../support/properties.js';
@@ -114,7 +114,7 @@ describe('A resource', () => {
 
 describe('A key', () => {
   const keyOf = (prefix: string, resource: string): string =>
-    new Keyspace(resolveKeyPrefix(prefix)).keyOf(String(resolveResources('resource', resource)[0]));
+    new Keyspace(keyPrefix('keyPrefix', prefix)).keyOf(String(resolveResources('resource', resource)[0]));
 
   it('begins with the prefix', () => {
     fc.assert(
@@ -167,14 +167,14 @@ describe('A key', () => {
 
 describe('A prefix', () => {
   it('may have 128 characters, and no more, because every name contains it', () => {
-    expect(resolveKeyPrefix('p'.repeat(128))).toHaveLength(128);
-    expect(refusalOf(() => resolveKeyPrefix('p'.repeat(129)))?.message).toBe(
+    expect(keyPrefix('keyPrefix', 'p'.repeat(128))).toHaveLength(128);
+    expect(refusalOf(() => keyPrefix('keyPrefix', 'p'.repeat(129)))?.message).toBe(
       `keyPrefix must have at most 128 characters, not 129, got "${'p'.repeat(99)}…`,
     );
   });
 
-  it.each(['\0', 'app\0', 'lock:\0queue:', '\ud800:', 'app:\udc00'])('cannot be %j', (keyPrefix) =>
-    expect(refusalOf(() => resolveSettings({ keyPrefix }))).toMatchObject({ option: 'keyPrefix', value: keyPrefix }),
+  it.each(['\0', 'app\0', 'lock:\0queue:', '\ud800:', 'app:\udc00'])('cannot be %j', (value) =>
+    expect(refusalOf(() => resolveSettings({ keyPrefix: value }))).toMatchObject({ option: 'keyPrefix', value }),
   );
 
   it('may be empty', () => expect(resolveSettings({ keyPrefix: '' }).keyPrefix).toBe(''));

@@ -132,7 +132,7 @@ describe('The source of a cluster', () => {
     ['redis+cluster://a?batchPartitions=yes', /\.batchPartitions must be true or false/],
     [{ cluster: ['a'], durable: true }, /\.durable must be absent: a failover/],
     [{ cluster: ['a'], clusterNodeTimeout: -1 }, /\.clusterNodeTimeout must be from 1 to/],
-    [{ cluster: ['a'], clusterNodeTimeout: '15' }, /\.clusterNodeTimeout must be a whole number/],
+    [{ cluster: ['a'], clusterNodeTimeout: '15' }, /\.clusterNodeTimeout must have a unit/],
     [{ cluster: ['a'], natMap: [] }, /\.natMap must be an object with the announced addresses as keys/],
     [{ cluster: ['a'], natMap: { a: at('b', 1) } }, /\.natMap must have keys of the form host:port, got "a"/],
     [{ cluster: ['a'], natMap: { 'redis://a:1': at('b', 1) } }, /\.natMap\["redis:\/\/a:1"\]\.host must be/],

@@ -1,0 +1,75 @@
+import { RedlockConfigError } from '../errors.js';
+import { MAX_DURATION, parseDuration } from './duration.js';
+import { checkOptionNames } from './option-names.js';
+
+// Returns the value of an option, complete and validated, or throws a `RedlockConfigError`.
+export interface Parser<T> {
+  (option: string, value: unknown): T;
+  // Type and bounds, as docs/options.md shows them.
+  readonly kind: string;
+}
+
+// By the names of the options. Its type is checked against the public interface: `satisfies TableOf<AcquireOptions>`.
+export type Table = Readonly<Record<string, Parser<unknown>>>;
+export type TableOf<Options> = { readonly [Name in keyof Required<Options>]: Parser<unknown> };
+export type ValuesOf<T extends Table> = { -readonly [Name in keyof T]: ReturnType<T[Name]> };
+
+export function parser<T>(kind: string, parse: (option: string, value: unknown) => T): Parser<T> {
+  return Object.assign(parse, { kind });
+}
+
+// `kind` completes "must be".
+export function only<T>(kind: string, accepts: (value: unknown) => boolean): Parser<T> {
+  return parser(kind, (option, value) => {
+    if (accepts(value)) return value as T;
+    throw new RedlockConfigError(option, value, `must be ${kind}`);
+  });
+}
+
+// A default replaces only `undefined`: `null` is a value.
+export function optional<T>(parse: Parser<T>): Parser<T | undefined>;
+export function optional<T>(parse: Parser<T>, fallback: T): Parser<T>;
+export function optional<T>(parse: Parser<T>, fallback?: T): Parser<T | undefined> {
+  return parser(parse.kind, (option, value) => (value === undefined ? fallback : parse(option, value)));
+}
+
+export const unchecked = only('anything', () => true);
+export const flag = only<boolean>('true or false', (value) => typeof value === 'boolean');
+export const text = only<string>('a non-empty string', (value) => typeof value === 'string' && value !== '');
+
+// In milliseconds. `kind` replaces the bounds where another option is one.
+export function duration(min: number, bounds = `from ${min} ms`, max = MAX_DURATION): Parser<number> {
+  return parser(`duration, ${bounds}`, (option, value) => parseDuration(option, value, min, max));
+}
+
+export function number(min: number, max: number): Parser<number> {
+  return only(`a number from ${min} to ${max}`, (value) => typeof value === 'number' && value >= min && value <= max);
+}
+
+export function integer(min: number, max: number, kind = 'an integer'): Parser<number> {
+  const isWithin = (value: number): boolean => Number.isInteger(value) && value >= min && value <= max;
+  return only(`${kind} from ${min} to ${max}`, (value) => isWithin(value as number));
+}
+
+export function oneOf<const T extends string>(one: T, other: T): Parser<T> {
+  return only(`'${one}' or '${other}'`, (value) => value === one || value === other);
+}
+
+export function method<T>(kind: string): Parser<T> {
+  return only(kind, (value) => typeof value === 'function');
+}
+
+// `where` is put before the names of the options in messages.
+export function parseOptions<T extends Table>(table: T, options: object, where?: string): ValuesOf<T> {
+  const values: Record<string, unknown> = {};
+  for (const [name, parse] of Object.entries(table)) {
+    values[name] = parse(where === undefined ? name : `${where}: ${name}`, Reflect.get(options, name));
+  }
+  return values as ValuesOf<T>;
+}
+
+// Refuses unknown options, too.
+export function readOptions<T extends Table>(where: string, options: unknown, table: T): ValuesOf<T> {
+  checkOptionNames(where, options, table);
+  return parseOptions(table, options, where === 'options' ? undefined : where);
+}
