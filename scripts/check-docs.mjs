@@ -1,6 +1,7 @@
 // Checks that readers can type in what the Markdown files show: TypeScript compiles, shell and JSON parse, quotations
 // match their files, links lead somewhere, the commands and files that the text names exist, tables are not too wide, the
-// README and the pages stay within their budgets, and the rules of the protocol and their citations fit.
+// README and the pages stay within their budgets, the rules of the protocol and their citations fit, and options are
+// described as the library has them.
 //
 // node scripts/check-docs.mjs [file.md ...]: checks those files; by default, all files of the repository
 import { resolve } from 'node:path';
@@ -8,6 +9,7 @@ import { budgetProblems } from './docs/budgets.mjs';
 import { checkCommandsInProse, checkShellBlock } from './docs/commands.mjs';
 import { checkLinks } from './docs/links.mjs';
 import { markdownFiles, readMarkdown } from './docs/markdown.mjs';
+import { outdatedPages } from './docs/options.mjs';
 import { protocolFiles, protocolProblems } from './docs/protocol.mjs';
 import { checkQuotation } from './docs/quotations.mjs';
 import { checkTables } from './docs/tables.mjs';
@@ -28,7 +30,7 @@ const problems = [
   ...(await Promise.all(files.map(checkText))).flat(),
   ...(await Promise.all(blocks.map(checkBlock))).flat(),
   ...checkTypeScript(code),
-  ...(paths.length > 0 ? [] : [...budgetProblems(files), ...protocolProblems(await protocolFiles(root))]),
+  ...(paths.length > 0 ? [] : await problemsOfAll()),
 ];
 problems.sort((a, b) => (a.file === b.file ? a.line - b.line : a.file < b.file ? -1 : 1));
 for (const { file, line, message } of problems) console.error(`${file}:${line}: ${message}`);
@@ -51,6 +53,12 @@ async function checkBlock({ file, block }) {
   if (language === 'json') return checkJson(file.name, line, text);
   if (TYPESCRIPT.has(language) || SHOWN.has(language)) return [];
   return [{ file: file.name, line: line - 1, message: `no check exists for code blocks in "${language}"` }];
+}
+
+async function problemsOfAll() {
+  const message = 'its options are not those of the library: npm run docs:options writes them';
+  const outdated = (await outdatedPages()).map(([file]) => ({ file, line: 1, message }));
+  return [...budgetProblems(files), ...protocolProblems(await protocolFiles(root)), ...outdated];
 }
 
 function checkJson(file, line, text) {

@@ -9,13 +9,13 @@ export type DashboardGuard = Type<CanActivate> | CanActivate;
 /** Where the dashboard is, and who may see it. Nest needs these before any factory runs. */
 export interface RedlockDashboardPlacement {
   /**
-   * Path of the page, without the global prefix of the application, such as `'admin/locks'`.
+   * Path of the page, without the global prefix of the application. An example is `'admin/locks'`.
    * @default 'redlock'
    */
   path?: string;
   /**
-   * Guards of the page, its data and its actions, in this order, after the global guards of the application. `'none'`
-   * leaves the protection to these global guards or to a proxy: without them, every client that reaches the application
+   * Guards of Nest that protect the page, its data and its actions, or `'none'`. They run in this order, after the global
+   * guards of the application. `'none'` leaves the protection to these global guards or to a proxy: without them, every client that reaches the application
    * sees the names of locks and the addresses of masters. The page is then served under IP addresses, `localhost` and
    * {@link RedlockDashboardSettings.hosts} only.
    */
@@ -30,25 +30,24 @@ export interface RedlockDashboardPlacement {
 /** What the dashboard does. */
 export interface RedlockDashboardSettings {
   /**
-   * Whether users of the dashboard may release locks by force. Otherwise it changes nothing but a key of its own.
+   * Whether users may release locks by force. Otherwise it changes nothing but a key of its own.
    * @default false
    */
   actions?: boolean;
   /**
-   * Names the user of a request, for the audit line of an action. An error or a rejection refuses the action: an
+   * Function that names the user of a request, for the audit line of an action. An error or a rejection refuses the action: an
    * exception of Nest answers the request, any other error is logged and answers it with 403.
    * @default the address of the client
    */
   actor?(request: object): string | Promise<string>;
   /**
-   * Where browsers find the page, such as `['https://admin.example.com']`, behind a proxy that changes `Host`. Browsers
+   * Origins of the page behind a proxy that changes `Host`, such as `['https://admin.example.com']`. Browsers
    * that send `Sec-Fetch-Site`, which all current ones do on HTTPS, need no entry.
    * @default []
    */
   origins?: readonly string[];
   /**
-   * Names of the hosts under which browsers and proxies ask for the page, such as `['admin.example.com']`, without
-   * ports. Under every other name the answer is 403, except for IP addresses, `localhost` and names that end with
+   * Names of hosts under which the page is served, without ports, such as `['admin.example.com']`. Under every other name the answer is 403, except for IP addresses, `localhost` and names that end with
    * `.localhost`. Without guards this always holds, because otherwise a page of another site whose name is bound to the
    * address of the server (DNS rebinding) could read and act; with guards, if this option is given.
    * @default none

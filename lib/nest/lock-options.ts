@@ -74,8 +74,8 @@ export type LockResource = string | readonly string[];
 /** Options of `LockService.withLock`. */
 export interface WithLockOptions extends AcquireOptions {
   /**
-   * Lets a nested call for a resource that this call chain already holds run inside the existing lock. Without this
-   * option such a call fails at once with a `LockReentryError`, instead of waiting for itself.
+   * Whether a nested call runs inside the lock of its call chain. Without this option such a call fails
+   * at once with a `LockReentryError`, instead of waiting for itself.
    *
    * The lock excludes other call chains. It does not separate the calls of this one: calls that run in parallel, for
    * example in a `Promise.all`, are inside the lock at the same time. Run them one after the other, or let each acquire
@@ -92,14 +92,14 @@ export function optionsOf<Options extends AcquireOptions>(given: Duration | Opti
 }
 
 interface DeclaredLockOptions extends Omit<WithLockOptions, 'signal'> {
-  /** Name of the lock service to use, if the module is registered with a `name`. */
+  /** Name of the lock service to use. For a module that is registered with a `name`. */
   service?: string;
 }
 
 /** Options of `@WithLock`. */
 export interface LockedMethodOptions extends DeclaredLockOptions {
   /**
-   * What happens if another holder keeps the resource until the waiting budget ends. `'throw'`: the call fails with a
+   * What happens if another holder keeps the resource until `wait` ends. `'throw'`: the call fails with a
    * `LockNotAcquiredError`. `'skip'`: the call resolves to `undefined`, and `wait` defaults to `0`; for methods whose
    * result may be `undefined`. A function: the call resolves to the result of the function. An outage always throws.
    * @default 'throw'
@@ -116,7 +116,7 @@ export interface LockedStatus {
 /** Options of `LockInterceptor`. */
 export interface LockInterceptorOptions extends DeclaredLockOptions {
   /**
-   * What happens if another holder keeps the resource until the waiting budget ends. `'throw'`: the request fails with a
+   * What happens if another holder keeps the resource until `wait` ends. `'throw'`: the request fails with a
    * `LockNotAcquiredError`. `{ status }`: the response has this HTTP status and no body, and `wait` defaults to `0`; an
    * `@HttpCode` of the handler takes precedence, and a handler of another protocol than HTTP gives `undefined`. A
    * function: the handler gives the result of the function. An outage always throws.
@@ -134,15 +134,21 @@ const { signal: _signal, ...DECLARED_OPTIONS } = WITH_LOCK_OPTIONS;
 
 export const METHOD_OPTIONS = {
   ...DECLARED_OPTIONS,
-  onLocked: only(`'throw', 'skip' or a function`, (value) => isThrowOrFunction(value) || value === 'skip'),
+  onLocked: optional(
+    only(`'throw', 'skip' or a function`, (value) => isThrowOrFunction(value) || value === 'skip'),
+    'throw',
+  ),
   service: optional(text),
 } satisfies TableOf<LockedMethodOptions>;
 
 export const INTERCEPTOR_OPTIONS = {
   ...DECLARED_OPTIONS,
-  onLocked: only(
-    `'throw', a status to send such as { status: 202 }, or a function`,
-    (value) => isThrowOrFunction(value) || httpStatusOf(value) !== undefined,
+  onLocked: optional(
+    only(
+      `'throw', a status to send such as { status: 202 }, or a function`,
+      (value) => isThrowOrFunction(value) || httpStatusOf(value) !== undefined,
+    ),
+    'throw',
   ),
   service: optional(text),
 } satisfies TableOf<LockInterceptorOptions>;
@@ -160,5 +166,5 @@ export function httpStatusOf(onLocked: unknown): number | undefined {
 }
 
 function isThrowOrFunction(onLocked: unknown): boolean {
-  return onLocked === undefined || onLocked === 'throw' || typeof onLocked === 'function';
+  return onLocked === 'throw' || typeof onLocked === 'function';
 }

@@ -19,18 +19,19 @@ export type RedlockModuleOptions = LockingModuleOptions | DisabledModuleOptions;
 /** Options of a lock service that locks. */
 export interface LockingModuleOptions extends RedlockOptions {
   /**
-   * The independent masters: an odd number, without replication between them. `'memory'` locks inside this process
+   * The independent masters: an odd number, without replication. `'memory'` locks inside this process
    * only, without Redis: for development and unit tests.
    */
   masters: readonly MasterSource[] | 'memory';
   /**
-   * `false`: everything runs without locks, after one warning at boot. For scripts and tests. Fencing tokens still grow
-   * with every lock, starting at the microseconds of the wall clock, but only within this process.
+   * `false`: everything runs without locks and masters. Boot warns of it once. For scripts and
+   * tests. Fencing tokens still grow with every lock, starting at the microseconds of the wall clock, but only within
+   * this process.
    * @default true
    */
   enabled?: boolean;
   /**
-   * `true`: boot does not wait for the masters, and does not fail without a majority of them.
+   * `true`: boot does not wait for the masters, and does not fail without them.
    * @default false
    */
   lazyConnect?: boolean;
@@ -40,18 +41,17 @@ export interface LockingModuleOptions extends RedlockOptions {
    */
   connectTimeout?: Duration;
   /**
-   * How long shutdown waits for locks that running work still holds; afterwards those locks are lost with the cause
-   * `shutdown`.
+   * How long shutdown waits for locks that running work still holds. Afterwards they are lost with the cause `shutdown`.
    * @default '5s'
    */
   drainTimeout?: Duration;
   /**
-   * Source of time, for tests: a `ManualClock` of `nestjs-redlock/testing`.
+   * Source of time, for tests. A `ManualClock` of `nestjs-redlock/testing` is one.
    * @default the clocks of this process
    */
   clock?: Clock;
   /**
-   * Receive events in addition to the log, for example `openTelemetry()` of `nestjs-redlock/opentelemetry`.
+   * Receive events in addition to the log. `openTelemetry()` of `nestjs-redlock/opentelemetry` makes one.
    * @default []
    */
   observers?: readonly LockObserver[];
@@ -66,11 +66,11 @@ export interface DisabledModuleOptions extends Partial<Omit<LockingModuleOptions
 /** Settings that are given where the module is registered, because Nest needs them before the options. */
 export interface RedlockModuleExtras {
   /**
-   * Whether other modules can inject the service and use the decorators without importing the module.
+   * Whether other modules need no import. They inject the service and use the decorators.
    * @default true
    */
   isGlobal?: boolean;
-  /** Distinguishes several lock services of one application: see `@InjectLockService(name)`. */
+  /** Distinguishes several lock services of one application. `@InjectLockService(name)` injects one. */
   name?: string;
 }
 

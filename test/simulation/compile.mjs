@@ -36,7 +36,7 @@ async function compileFile(file, folder, change) {
     configFile: false,
     swcrc: false,
     sourceMaps: 'inline',
-    jsc: { target: 'es2022', parser: { syntax: 'typescript' } },
+    jsc: { target: 'es2022', parser: { syntax: 'typescript', decorators: true }, transform: { legacyDecorator: true } },
     module: { type: 'es6' },
   });
   const target = join(folder, file.replace(/\.ts$/, '.js'));

@@ -58,7 +58,7 @@ export const ACQUIRE_OPTIONS = {
   wait: optional(wait),
   extend: optional(flag),
   maxHold: optional(maxHold),
-  minHold: optional(duration(0, 'at most `maxTtl` and `maxHold`'), 0),
+  minHold: optional(duration(0, 'to `maxTtl`, `maxHold`'), 0),
   signal: optional(only<AbortSignal>('an AbortSignal', isSignal)),
   mode: optional(oneOf('exclusive', 'shared'), 'exclusive'),
   permits: optional(permits),
