@@ -1,7 +1,7 @@
 import { ForbiddenException, UnsupportedMediaTypeException } from '@nestjs/common';
 import type { IncomingHttpHeaders } from 'node:http';
 import { isIP } from 'node:net';
-import { RedlockConfigError } from '../core/errors.js';
+import { from } from '../core/settings/table.js';
 
 // A name or an address, and a port.
 const HOST = /^(\[[\da-f:.]+\]|[\p{L}\p{M}\p{N}._-]+)(?::\d*)?$/iu;
@@ -9,22 +9,14 @@ const HOST = /^(\[[\da-f:.]+\]|[\p{L}\p{M}\p{N}._-]+)(?::\d*)?$/iu;
 const FORWARDED_HOST = /(?:^|[;,\s])host\s*=\s*("[^"]*"|[^;,\s]*)/gi;
 
 // In lower case.
-export function parseHosts(option: string, hosts: unknown): readonly string[] {
-  if (!Array.isArray(hosts) || hosts.length === 0) {
-    const requirement = "must be a list of at least one host name, such as ['admin.example.com']";
-    throw new RedlockConfigError(option, hosts, requirement);
-  }
-  // Not by `map`, which skips the holes of an array.
-  return Array.from(hosts, (host: unknown, index) => {
+export const hostName = from(
+  "the name of a host alone, such as 'admin.example.com', without scheme, port, path and wildcard: any port counts",
+  (host) => {
     // A dot at the beginning is meant as a pattern.
     const isAlone = typeof host === 'string' && (isAddress(host) || !/^\.|:/.test(host));
-    const name = isAlone ? nameIn(host) : undefined;
-    if (name !== undefined) return name;
-    const requirement =
-      "must be the name of a host alone, such as 'admin.example.com', without scheme, port, path and wildcard: any port counts";
-    throw new RedlockConfigError(`${option}[${index}]`, host, requirement);
-  });
-}
+    return isAlone ? nameIn(host) : undefined;
+  },
+);
 
 // A page of another site whose name is bound to the address of this server counts as its own for a browser (DNS
 // rebinding). Only the name in `Host` shows it, which no page can change. An address cannot be bound to another one,

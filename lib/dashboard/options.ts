@@ -1,7 +1,16 @@
 import type { CanActivate, FactoryProvider, ModuleMetadata, Type } from '@nestjs/common';
-import { RedlockConfigError } from '../core/errors.js';
-import { flag, method, only, optional, parser, type TableOf, type ValuesOf } from '../core/settings/table.js';
-import { parseHosts } from './hosts.js';
+import {
+  flag,
+  from,
+  list,
+  method,
+  only,
+  optional,
+  parser,
+  type TableOf,
+  type ValuesOf,
+} from '../core/settings/table.js';
+import { hostName } from './hosts.js';
 
 /** A guard of Nest: its class, which is created with its dependencies, or an instance. */
 export type DashboardGuard = Type<CanActivate> | CanActivate;
@@ -72,20 +81,33 @@ export interface RedlockDashboardAsyncOptions extends RedlockDashboardPlacement 
 // Segments without characters that routers give a meaning.
 const PATH = /^[\w.~-]+(?:\/[\w.~-]+)*$/;
 
+const guards = list(
+  'a list of at least one guard, such as [AdminGuard], because the dashboard shows the names of locks and the addresses ' +
+    "of masters; write guards: 'none' if a global guard or a proxy protects it",
+  only<DashboardGuard>('the class or an instance of a guard of Nest', isGuard),
+  1,
+);
+
+export const PLACEMENT = {
+  path: optional(from("a path without parameters, such as 'admin/locks'", pathOf), 'redlock'),
+  guards: parser(guards.kind, (option, value) => (value === 'none' ? [] : guards(option, value))),
+  imports: optional(only<NonNullable<ModuleMetadata['imports']>>('a list of modules', Array.isArray), []),
+} satisfies TableOf<RedlockDashboardPlacement>;
+
 export const SETTINGS = {
   actions: optional(flag, false),
   actor: optional(
     method<NonNullable<RedlockDashboardSettings['actor']>>('a function that names the user of a request'),
   ),
-  origins: optional(parser('a list of origins', parseOrigins), []),
-  hosts: optional(parser('a list of at least one host name', parseHosts)),
+  origins: optional(
+    list(
+      "a list of origins, such as ['https://admin.example.com']",
+      from("an absolute origin without a path, such as 'https://admin.example.com'", originOf),
+    ),
+    [],
+  ),
+  hosts: optional(list("a list of at least one host name, such as ['admin.example.com']", hostName, 1)),
 } satisfies TableOf<RedlockDashboardSettings>;
-
-export const PLACEMENT = {
-  path: optional(parser('a path without parameters', parsePath), 'redlock'),
-  guards: parser('a list of at least one guard', parseGuards),
-  imports: optional(only<NonNullable<ModuleMetadata['imports']>>('a list of modules', Array.isArray), []),
-} satisfies TableOf<RedlockDashboardPlacement>;
 
 export const FACTORY = {
   inject: optional(
@@ -98,39 +120,15 @@ export const FACTORY = {
 export type DashboardSettings = Readonly<ValuesOf<typeof SETTINGS>>;
 export type Placement = Readonly<ValuesOf<typeof PLACEMENT>>;
 
-function parseOrigins(option: string, origins: unknown): readonly string[] {
-  if (!Array.isArray(origins)) {
-    const requirement = "must be a list of origins, such as ['https://admin.example.com']";
-    throw new RedlockConfigError(option, origins, requirement);
-  }
-  return origins.map((origin: unknown, index) => {
-    const url = typeof origin === 'string' && URL.canParse(origin) ? new URL(origin) : undefined;
-    // Neither a path nor a user, and nothing that could be meant as a pattern.
-    if (url && /^https?:\/\/[^*]+$/.test(url.origin) && url.href === `${url.origin}/`) return url.origin;
-    const requirement = "must be an absolute origin without a path, such as 'https://admin.example.com'";
-    throw new RedlockConfigError(`${option}[${index}]`, origin, requirement);
-  });
+function originOf(origin: unknown): string | undefined {
+  const url = typeof origin === 'string' && URL.canParse(origin) ? new URL(origin) : undefined;
+  // Neither a path nor a user, and nothing that could be meant as a pattern.
+  return url && /^https?:\/\/[^*]+$/.test(url.origin) && url.href === `${url.origin}/` ? url.origin : undefined;
 }
 
-function parsePath(option: string, path: unknown): string {
+function pathOf(path: unknown): string | undefined {
   const trimmed = typeof path === 'string' ? path.replace(/^\/|\/$/g, '') : '';
-  if (PATH.test(trimmed)) return trimmed;
-  throw new RedlockConfigError(option, path, "must be a path without parameters, such as 'admin/locks'");
-}
-
-function parseGuards(option: string, guards: unknown): readonly DashboardGuard[] {
-  if (guards === 'none') return [];
-  if (!Array.isArray(guards) || guards.length === 0) {
-    const requirement =
-      'must be a list of at least one guard, such as [AdminGuard], because the dashboard shows the names of locks and ' +
-      "the addresses of masters; write guards: 'none' if a global guard or a proxy protects it";
-    throw new RedlockConfigError(option, guards, requirement);
-  }
-  guards.forEach((guard: unknown, index) => {
-    if (isGuard(guard)) return;
-    throw new RedlockConfigError(`${option}[${index}]`, guard, 'must be the class or an instance of a guard of Nest');
-  });
-  return guards as DashboardGuard[];
+  return PATH.test(trimmed) ? trimmed : undefined;
 }
 
 function isGuard(guard: unknown): boolean {

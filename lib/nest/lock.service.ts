@@ -1,4 +1,4 @@
-import { type Duration, parseDuration } from '../core/settings/duration.js';
+import type { Duration } from '../core/settings/duration.js';
 import { LockNotAcquiredError, LockReentryError, RedlockConfigError } from '../core/errors.js';
 import type { Lock } from '../core/lock.js';
 import { type LockObserver, ObserverHub, type OnHeld } from '../core/observer.js';
@@ -392,8 +392,8 @@ export class LockService {
    * @param period the shortest time between two ticks, in milliseconds; `undefined` if it is unknown
    * @internal
    */
-  checkPeriod(where: string, { minHold = 0 }: LockedMethodOptions, period: number | undefined): void {
-    const held = parseDuration('minHold', minHold, 0);
+  checkPeriod(where: string, { minHold }: LockedMethodOptions, period: number | undefined): void {
+    const held = ACQUIRE_OPTIONS.minHold('minHold', minHold);
     if (period === undefined || held < period) return;
     this.warn(
       `${where}: minHold is ${held} ms, and its schedule is due every ${period} ms: the ticks in between are skipped. ` +

@@ -41,11 +41,8 @@ export function createMasters(sources: unknown, context: RedisMasterContext): Ma
   if (count === undefined) {
     // A string may be an address with a password.
     const shown = typeof sources === 'string' ? redactAddress(sources) : sources;
-    throw new RedlockConfigError(
-      'masters',
-      shown,
-      `must be a list of at least one master, or 'memory'${adviceFor(sources)}`,
-    );
+    const requirement = `must be a list of at least one master, or 'memory'${adviceFor(sources)}`;
+    throw new RedlockConfigError('masters', shown, requirement);
   }
   const clusters = new ClusterTwins();
   // Not by `map`, which skips the holes of an array.
@@ -85,15 +82,18 @@ function createMaster(option: string, source: MasterSource, context: RedisMaster
 
 function hasMethods(value: unknown, methods: readonly string[]): value is object {
   try {
-    if (typeof value !== 'object' || value === null) return false;
-    return methods.every((method) => typeof Reflect.get(value, method) === 'function');
+    return isObject(value) && methods.every((method) => typeof Reflect.get(value, method) === 'function');
   } catch {
     return false;
   }
 }
 
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}
+
 function isListOfObjects(value: unknown): boolean {
-  return Array.isArray(value) && value.every((each) => hasMethods(each, []));
+  return Array.isArray(value) && value.every(isObject);
 }
 
 // An observer may return another one for each service.

@@ -1,7 +1,8 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { RedlockConfigError } from '../core/errors.js';
 import type { Master } from '../core/master.interface.js';
-import { type DurableOption, resolveDurable } from './recognition.js';
+import type { DurableOption } from './recognition.js';
+import { flag, list, optional } from '../core/settings/table.js';
 import { checkEndpoint, endpointOf, isPlainObject, redactAddress, settingsOfUrl } from './urls.js';
 import { OWN_SETTINGS } from './connection.js';
 import type {
@@ -37,6 +38,7 @@ export function isServerMaster(master: Master): master is ServerMaster {
 
 const DEFAULT_HOST = 'localhost';
 const PORT = 6379;
+const durable = optional(flag);
 const PRINTABLE = /^\P{C}+$/u;
 
 const REQUIREMENT =
@@ -91,7 +93,7 @@ export function redisMaster(option: string, source: RedisMasterSource, context: 
 }
 
 function durableOf(option: string, source: RedisMasterSource): boolean | undefined {
-  return resolveDurable(option, typeof source === 'object' && 'durable' in source ? source.durable : undefined);
+  return durable(`${option}.durable`, typeof source === 'object' && 'durable' in source ? source.durable : undefined);
 }
 
 // The client is not connected yet; the name is the address of its server.
@@ -150,20 +152,18 @@ function checkAddress(option: string, { host, port, path, sentinels, name }: Red
 }
 
 function checkSentinels(option: string, sentinels: unknown, name: unknown): void {
-  if (!Array.isArray(sentinels) || sentinels.length === 0) {
-    throw new RedlockConfigError(`${option}.sentinels`, sentinels, 'must be a list of at least one');
-  }
-  Array.from(sentinels, (sentinel: unknown, i) => {
-    const where = `${option}.sentinels[${i}]`;
-    if (typeof sentinel !== 'object' || sentinel === null) {
-      throw new RedlockConfigError(where, sentinel, 'must say where the sentinel is: host, port');
-    }
-    const { host = DEFAULT_HOST, port = SENTINEL_PORT } = sentinel as { host?: unknown; port?: unknown };
-    checkEndpoint(where, host, port);
-  });
+  list('a list of at least one', checkSentinel, 1)(`${option}.sentinels`, sentinels);
   if (name != null && (typeof name !== 'string' || !PRINTABLE.test(name))) {
     throw new RedlockConfigError(`${option}.name`, name, 'must be a printable text');
   }
+}
+
+function checkSentinel(option: string, sentinel: unknown): void {
+  if (typeof sentinel !== 'object' || sentinel === null) {
+    throw new RedlockConfigError(option, sentinel, 'must say where the sentinel is: host, port');
+  }
+  const { host = DEFAULT_HOST, port = SENTINEL_PORT } = sentinel as { host?: unknown; port?: unknown };
+  checkEndpoint(option, host, port);
 }
 
 function checkPath(option: string, path: unknown): void {

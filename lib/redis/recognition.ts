@@ -1,5 +1,4 @@
 import { counted } from '../core/display.js';
-import { flag } from '../core/settings/table.js';
 import type { Clock } from '../core/clock.js';
 import type { LockObserver } from '../core/observer.js';
 import type { DataRecord } from './guard/data-record.js';
@@ -32,10 +31,6 @@ export function flawsIn({ hasAppendOnlyFile, fsync, isRewriting = false, replica
       ? [`it has ${counted(replicas, 'replica')}, whose data may lack its last writes when started in its place`]
       : []),
   ];
-}
-
-export function resolveDurable(option: string, durable: unknown): boolean | undefined {
-  return durable === undefined ? undefined : flag(`${option}.durable`, durable);
 }
 
 const UNBOUND = boundScript('');

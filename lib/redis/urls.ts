@@ -1,6 +1,7 @@
 import type { RedisOptions } from 'ioredis';
 import { redactUrl, formatValue } from '../core/display.js';
 import { RedlockConfigError } from '../core/errors.js';
+import { text } from '../core/settings/table.js';
 
 const SCHEME = String.raw`(?:[a-z][a-z\d+.-]*://)?`;
 const SERVER = String.raw`(?:[\p{L}\p{M}\p{N}._-]+|\[[\da-f:.]+\])(?::\d+)?(?=[,/]|$)`;
@@ -97,17 +98,15 @@ const HOST = /^(?:[\p{L}\p{M}\p{N}._-]+|[0-9a-f:.]+(?:%[\w.-]+)?)$/iu;
 const HOST_AND_PORT = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::(\d+))?$/;
 
 export function checkEndpoint(option: string, host: unknown, port: unknown): NodeAddress {
-  if (typeof host !== 'string' || host === '') {
-    throw new RedlockConfigError(`${option}.host`, host, 'must be a non-empty string');
-  }
-  if (!HOST.test(host)) {
+  const name = text(`${option}.host`, host);
+  if (!HOST.test(name)) {
     // The host names the master in every log: a value that is not an address could be a password.
-    throw new RedlockConfigError(`${option}.host`, redactAddress(host), 'must be the name or address of a host alone');
+    throw new RedlockConfigError(`${option}.host`, redactAddress(name), 'must be the name or address of a host alone');
   }
   if (typeof port !== 'number' || !Number.isInteger(port) || port < 1 || port > 65_535) {
     throw new RedlockConfigError(`${option}.port`, port, 'must be from 1 to 65535');
   }
-  return { host, port };
+  return { host: name, port };
 }
 
 export function nameOf({ host, port }: NodeAddress): string {

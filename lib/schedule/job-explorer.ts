@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DiscoveryService, ModuleRef } from '@nestjs/core';
 import { SchedulerRegistry } from '@nestjs/schedule';
 import { RedlockConfigError } from '../core/errors.js';
-import { checkLockService, checkServiceName, getLockServiceToken } from '../nest/lock-service.token.js';
+import { checkLockService, tokenFor } from '../nest/lock-service.token.js';
 import type { LockService } from '../nest/lock.service.js';
 import { type JobDeclaration, jobsOf } from './locked-job.decorators.js';
 import type { JobHandler } from './job-execution.js';
@@ -55,10 +55,10 @@ export class JobExplorer {
   }
 
   private lockServiceOf({ where, options }: JobDeclaration): LockService {
-    const { service } = (options as JobDeclaration['options'] | undefined) ?? {};
-    checkServiceName(`${where}: service`, service);
-    const locks = this.find(getLockServiceToken(service));
+    const given: { service?: string } = (options) ?? {};
+    const locks = this.find(tokenFor(where, given));
     if (locks === undefined) {
+      const { service } = given;
       const name = service === undefined ? '...' : `{ name: '${service}', ... }`;
       const requirement = `needs a lock service: import RedlockModule.forRoot(${name}) beside RedlockScheduleModule`;
       throw new RedlockConfigError(`${where}: service`, service, requirement);

@@ -2,30 +2,18 @@ import { RedlockConfigError } from '../errors.js';
 
 const PLAIN = ['[object Object]', '[object Module]'];
 // Names of other libraries, or that come to mind first, for options of this one.
-const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
-  masters: [
-    'servers',
-    'nodes',
-    'instances',
-    'clients',
-    'client',
-    'redis',
-    'connections',
-    'urls',
-    'url',
-    'hosts',
-    'host',
-  ],
-  ttl: ['duration', 'leaseTime', 'expiry', 'expires'],
-  wait: ['timeout', 'waitTime', 'waitTimeout', 'acquireTimeout'],
-  extend: ['autoExtend', 'renew'],
-  timeZone: ['tz'],
-  mode: ['shared', 'exclusive'],
-  permits: ['limit', 'max', 'concurrency', 'slots'],
+const SYNONYMS: Readonly<Record<string, RegExp>> = {
+  masters: /^(?:servers|nodes|instances|clients?|redis|connections|urls?|hosts?)$/,
+  ttl: /^(?:duration|leaseTime|expiry|expires)$/,
+  wait: /^(?:timeout|waitTime|waitTimeout|acquireTimeout)$/,
+  extend: /^(?:autoExtend|renew)$/,
+  timeZone: /^tz$/,
+  mode: /^(?:shared|exclusive)$/,
+  permits: /^(?:limit|max|concurrency|slots)$/,
 };
 
 // Of other libraries: attempts take no number and no pause here.
-const RETRIES = ['retryCount', 'retries', 'retryDelay', 'retryInterval', 'retryJitter'];
+const RETRIES = /^(?:retries|retry(?:Count|Delay|Interval|Jitter))$/;
 
 // The message omits the value of an unknown option, which could be a password.
 export function checkOptionNames(where: string, given: unknown, table: object): asserts given is object {
@@ -69,9 +57,9 @@ function notOptions(where: string, given: unknown): RedlockConfigError {
 }
 
 function suggestion(name: string, known: readonly string[]): string {
-  const meant = Object.keys(SYNONYMS).find((option) => SYNONYMS[option]?.includes(name));
+  const meant = Object.keys(SYNONYMS).find((option) => SYNONYMS[option]?.test(name));
   if (meant !== undefined) return known.includes(meant) ? `did you mean ${meant}?` : known.join(', ');
-  if (RETRIES.includes(name) && known.includes('wait')) return "wait: '5s' bounds the time of all attempts";
+  if (RETRIES.test(name) && known.includes('wait')) return "wait: '5s' bounds the time of all attempts";
   const [nearest] = known
     // Names whose lengths differ more are not similar, and a long name would take long to compare.
     .filter((candidate) => Math.abs(candidate.length - name.length) <= candidate.length)

@@ -18,12 +18,25 @@ export function parser<T>(kind: string, parse: (option: string, value: unknown) 
   return Object.assign(parse, { kind });
 }
 
-// `kind` completes "must be".
-export function only<T>(kind: string, accepts: (value: unknown) => boolean): Parser<T> {
+// `kind` completes "must be". A value of another kind is converted to `undefined`.
+export function from<T>(kind: string, convert: (value: unknown) => T | undefined): Parser<T> {
   return parser(kind, (option, value) => {
-    if (accepts(value)) return value as T;
+    const converted = convert(value);
+    if (converted !== undefined) return converted;
     throw new RedlockConfigError(option, value, `must be ${kind}`);
   });
+}
+
+export function only<T>(kind: string, accepts: (value: unknown) => boolean): Parser<T> {
+  return from(kind, (value) => (accepts(value) ? (value as T) : undefined));
+}
+
+export function list<T>(kind: string, parse: (option: string, value: unknown) => T, least = 0): Parser<readonly T[]> {
+  const array = only<unknown[]>(kind, (value) => Array.isArray(value) && value.length >= least);
+  // Not by `map`, which skips the holes of an array.
+  return parser(kind, (option, value) =>
+    Array.from(array(option, value), (item, index) => parse(`${option}[${index}]`, item)),
+  );
 }
 
 // A default replaces only `undefined`: `null` is a value.

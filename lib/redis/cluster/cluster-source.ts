@@ -16,7 +16,7 @@ import {
 import { type Duration, parseDuration } from '../../core/settings/duration.js';
 import { RedlockConfigError } from '../../core/errors.js';
 import { isDeepStrictEqual } from 'node:util';
-import { flag } from '../../core/settings/table.js';
+import { flag, list } from '../../core/settings/table.js';
 import { checkOptionNames } from '../../core/settings/option-names.js';
 import { OWN_SETTINGS } from '../connection.js';
 import type { RedisClient } from '../redis-client.interface.js';
@@ -268,12 +268,7 @@ function checkOptions(option: string, options: RedisOptions): void {
   if (Number(db) !== 0) throw new RedlockConfigError(`${option}.db`, db, 'must be 0: a cluster has no other database');
 }
 
-function seedsOf(option: string, nodes: unknown): readonly Seed[] {
-  if (!Array.isArray(nodes) || nodes.length === 0) {
-    throw new RedlockConfigError(option, nodes, `must be a list of at least one node: ${NODE}`);
-  }
-  return Array.from(nodes, (node: unknown, i) => seedOf(`${option}[${i}]`, node));
-}
+const seedsOf = list(`a list of at least one node: ${NODE}`, seedOf, 1);
 
 function seedOf(option: string, node: unknown): Seed {
   if (typeof node === 'string') return seedOfText(option, node);
