@@ -55,7 +55,7 @@ export class JobExplorer {
   }
 
   private lockServiceOf({ where, options }: JobDeclaration): LockService {
-    const given: { service?: string } = (options) ?? {};
+    const given = (options as { readonly service?: string } | undefined) ?? {};
     const locks = this.find(tokenFor(where, given));
     if (locks === undefined) {
       const { service } = given;
