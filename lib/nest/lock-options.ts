@@ -5,7 +5,7 @@ import { responseOf } from './locked-stream.js';
 import type { Duration } from '../core/settings/duration.js';
 import type { AcquireOptions } from '../core/settings/options.js';
 import { ACQUIRE_OPTIONS } from '../core/settings/settings.js';
-import { flag, only, optional, type TableOf, text } from '../core/settings/table.js';
+import { flag, integer, only, optional, type TableOf, text } from '../core/settings/table.js';
 
 // As in other libraries and in routes: `{0}`, `${id}`, `#{id}`, `:id`, and `/:name`.
 const PLACEHOLDER = /[$#]?\{(\w+)\}|(?<=[:/]):(\w+)|:(id)\b/;
@@ -132,39 +132,32 @@ export const WITH_LOCK_OPTIONS = {
 
 const { signal: _signal, ...DECLARED_OPTIONS } = WITH_LOCK_OPTIONS;
 
+const isThrowOrFunction = (value: unknown): boolean => value === 'throw' || typeof value === 'function';
+const onLocked = only(`'throw', 'skip' or a function`, (value) => isThrowOrFunction(value) || value === 'skip');
+const onLockedRequest = only(
+  `'throw', a status to send such as { status: 202 }, or a function`,
+  (value) => isThrowOrFunction(value) || httpStatusOf(value) !== undefined,
+);
+
 export const METHOD_OPTIONS = {
   ...DECLARED_OPTIONS,
-  onLocked: optional(
-    only(`'throw', 'skip' or a function`, (value) => isThrowOrFunction(value) || value === 'skip'),
-    'throw',
-  ),
+  onLocked: optional(onLocked, 'throw'),
   service: optional(text),
 } satisfies TableOf<LockedMethodOptions>;
 
 export const INTERCEPTOR_OPTIONS = {
   ...DECLARED_OPTIONS,
-  onLocked: optional(
-    only(
-      `'throw', a status to send such as { status: 202 }, or a function`,
-      (value) => isThrowOrFunction(value) || httpStatusOf(value) !== undefined,
-    ),
-    'throw',
-  ),
+  onLocked: optional(onLockedRequest, 'throw'),
   service: optional(text),
 } satisfies TableOf<LockInterceptorOptions>;
 
+const STATUS = integer(200, 599);
+
 export function httpStatusOf(onLocked: unknown): number | undefined {
   try {
-    const { status } = onLocked as { readonly status?: unknown };
-    return typeof status === 'number' && Number.isInteger(status) && status >= 200 && status <= 599
-      ? status
-      : undefined;
+    return STATUS('status', (onLocked as { readonly status?: unknown }).status);
   } catch {
-    // A value such as null, or an object that cannot be read.
+    // Another value, such as null, or an object that cannot be read.
     return undefined;
   }
-}
-
-function isThrowOrFunction(onLocked: unknown): boolean {
-  return onLocked === 'throw' || typeof onLocked === 'function';
 }

@@ -28,8 +28,8 @@ const DEFAULT_MAX_HOLD = 24 * 3_600_000;
 
 const INTERVAL_OPTIONS = {
   name: parser('a non-empty string', parseName),
-  ttl: optional(ACQUIRE_OPTIONS.ttl),
-  maxHold: optional(ACQUIRE_OPTIONS.maxHold),
+  ttl: ACQUIRE_OPTIONS.ttl,
+  maxHold: ACQUIRE_OPTIONS.maxHold,
   recover: optional(flag, true),
   catchUp: optional(flag, false),
   overlap: optional(oneOf('skip', 'queue'), 'skip'),
@@ -88,11 +88,8 @@ function resolveSchedule(declaration: JobDeclaration): JobSchedule {
     return new CronSchedule(expression, options.timeZone);
   } catch (error) {
     const [reason = ''] = error instanceof Error ? error.message.split('\n') : [];
-    throw new RedlockConfigError(
-      `${where}: expression`,
-      expression,
-      `must be a cron expression with a tick: ${reason}`,
-    );
+    const requirement = `must be a cron expression with a tick: ${reason}`;
+    throw new RedlockConfigError(`${where}: expression`, expression, requirement);
   }
 }
 

@@ -46,7 +46,7 @@ export function optional<T>(parse: Parser<T>, fallback?: T): Parser<T | undefine
   return parser(parse.kind, (option, value) => (value === undefined ? fallback : parse(option, value)));
 }
 
-export const unchecked = only('anything', () => true);
+export const unchecked = parser('anything', (_, value) => value);
 export const flag = only<boolean>('true or false', (value) => typeof value === 'boolean');
 export const text = only<string>('a non-empty string', (value) => typeof value === 'string' && value !== '');
 
