@@ -3,9 +3,7 @@ import { type Meter } from '@opentelemetry/api';
 import { describe, expect, it } from '@jest/globals';
 import * as api from 'nestjs-redlock';
 import { parseDuration } from '../../lib/core/settings/duration.js';
-import { ACQUIRE_OPTION_NAMES } from '../../lib/core/settings/options.js';
 import { resolveSettings } from '../../lib/core/settings/settings.js';
-import { MODULE_OPTION_NAMES } from '../../lib/nest/module-settings.js';
 import { Instruments } from '../../lib/opentelemetry/instruments.js';
 
 const readPage = (name: string): Promise<string> => readFile(name, 'utf8');
