@@ -189,7 +189,7 @@ function wordsOn({ appendOnly, fsync, snapshots }: Persistence): string {
 
 function offsetFrom(one: Examination, examined: readonly Examination[]): string {
   const distance = clockErrorOf(one, examined) ?? 0;
-  const width = one.clock ? one.clock.most - middleOf(one.clock) : 0;
+  const width = one.clock ? one.clock.max - middleOf(one.clock) : 0;
   return `${distance > 0 ? '+' : ''}${duration(distance)} ± ${duration(width)}`;
 }
 

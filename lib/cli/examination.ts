@@ -14,8 +14,8 @@ import { nameOf, type NodeAddress } from '../redis/urls.js';
 
 // How far a server's clock is ahead of the local clock, in milliseconds.
 export interface ClockOffset {
-  readonly least: number;
-  readonly most: number;
+  readonly min: number;
+  readonly max: number;
 }
 
 // `time` was read at some moment between the two readings of the local clock.
@@ -30,20 +30,20 @@ const RESOLUTION = 1;
 
 export function offsetOf(samples: readonly ClockSample[]): ClockOffset | undefined {
   if (samples.length === 0) return undefined;
-  const least = Math.max(...samples.map(({ received, time }) => time - received)) - RESOLUTION;
-  const most = Math.min(...samples.map(({ sent, time }) => time - sent)) + RESOLUTION;
+  const min = Math.max(...samples.map(({ received, time }) => time - received)) - RESOLUTION;
+  const max = Math.min(...samples.map(({ sent, time }) => time - sent)) + RESOLUTION;
   // The bounds cross if a clock was set meanwhile.
-  return least <= most ? { least, most } : { least: most, most: least };
+  return min <= max ? { min, max } : { min: max, max: min };
 }
 
-export function middleOf({ least, most }: ClockOffset): number {
-  return (least + most) / 2;
+export function middleOf({ min, max }: ClockOffset): number {
+  return (min + max) / 2;
 }
 
 // In milliseconds; positive if the clock is ahead. Overlapping bounds have no certain distance.
 export function certainDistance(clock: ClockOffset, reference: ClockOffset): number {
-  if (clock.least > reference.most) return clock.least - reference.most;
-  return clock.most < reference.least ? clock.most - reference.least : 0;
+  if (clock.min > reference.max) return clock.min - reference.max;
+  return clock.max < reference.min ? clock.max - reference.min : 0;
 }
 
 // The offset that most clocks agree on, if most of them agree.

@@ -98,7 +98,7 @@ const CLOCK_TOLERANCE = 1_000;
 const GUARDED_FROM = 3;
 const DEFAULTS = resolveSettings({});
 // The offset of the local clock, by which all others are measured.
-const HERE: ClockOffset = Object.freeze({ least: 0, most: 0 });
+const HERE: ClockOffset = Object.freeze({ min: 0, max: 0 });
 
 interface Applications {
   readonly guarded?: boolean;

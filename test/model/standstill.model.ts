@@ -183,9 +183,9 @@ export class StandstillModel extends StateModel<StandstillOptions> {
     const { masters, atOnce = masters } = this.options;
     const judged = Array.from({ length: masters }, (_, other) => other).filter((other) => this.isSuspect(state, other));
     if (judged.length >= atOnce) return;
-    for (const [least, most] of this.speeds) {
+    for (const [min, max] of this.speeds) {
       const next = this.copy(state);
-      this.take(next, m, value + least, value + most);
+      this.take(next, m, value + min, value + max);
       emit(next, action('sample', m));
     }
   }
@@ -202,16 +202,16 @@ export class StandstillModel extends StateModel<StandstillOptions> {
     emit(next, action('arrive', m));
   }
 
-  private take(next: Uint8Array, m: number, least: number, most: number): void {
+  private take(next: Uint8Array, m: number, min: number, max: number): void {
     const at = this.at(m);
     if (next[at + LEAST] === 0) {
-      next[at + LEAST] = least;
-      next[at + MOST] = most;
-    } else if (least > next[at + MOST]!) {
-      next[at + SUSPECT_LEAST] = least;
-      next[at + SUSPECT_MOST] = most;
+      next[at + LEAST] = min;
+      next[at + MOST] = max;
+    } else if (min > next[at + MOST]!) {
+      next[at + SUSPECT_LEAST] = min;
+      next[at + SUSPECT_MOST] = max;
       next.fill(0, at + ANSWERS, at + this.size);
-    } else if (most < next[at + LEAST]!) next[at + DOUBTED] = 1;
+    } else if (max < next[at + LEAST]!) next[at + DOUBTED] = 1;
   }
 
   /** A master answers to the question what the others show. */
@@ -219,10 +219,10 @@ export class StandstillModel extends StateModel<StandstillOptions> {
     const at = this.at(m) + ANSWERS + 2 * other;
     if (state[at] !== 0 || state[this.at(other) + ACCUSED] === 1 || state[SENT_BY] === other + 1) return;
     const value = this.ahead(state, other) + ZERO;
-    for (const [least, most] of this.speeds) {
+    for (const [min, max] of this.speeds) {
       const next = this.copy(state);
-      next[at] = value + least;
-      next[at + 1] = value + most;
+      next[at] = value + min;
+      next[at + 1] = value + max;
       emit(next, action('answer', other, m));
     }
   }
@@ -257,10 +257,10 @@ export class StandstillModel extends StateModel<StandstillOptions> {
       known.push(movement);
     }
     const own = this.movement(state, m, at + ANSWERS + 2 * m);
-    if (suspect === undefined || suspect.least <= 0) return undefined;
+    if (suspect === undefined || suspect.min <= 0) return undefined;
     const all = [suspect, own, ...known].filter((movement) => movement !== undefined);
-    const furthest = Math.max(...all.map(({ most }) => most));
-    const latest = this.weak.has('a master that moved further is alike') ? { least: furthest, most: furthest } : own;
+    const furthest = Math.max(...all.map(({ max }) => max));
+    const latest = this.weak.has('a master that moved further is alike') ? { min: furthest, max: furthest } : own;
     const quorum = this.weak.has('one other master is enough') ? 1 : this.quorum;
     return judgeStep(suspect, known, { quorum, allowance: ALLOWANCE, latest });
   }
@@ -269,9 +269,9 @@ export class StandstillModel extends StateModel<StandstillOptions> {
   private movement(state: Uint8Array, m: number, answer: number): Movement | undefined {
     const at = this.at(m);
     if (state[answer] === 0 || state[at + LEAST] === 0) return undefined;
-    const least = state[answer]! - state[at + MOST]!;
-    const most = state[answer + 1]! - state[at + LEAST]!;
-    return { least: least * HALF, most: most * HALF, counted: state[at + COUNTED]! * HALF };
+    const min = state[answer]! - state[at + MOST]!;
+    const max = state[answer + 1]! - state[at + LEAST]!;
+    return { min: min * HALF, max: max * HALF, counted: state[at + COUNTED]! * HALF };
   }
 
   private unaccused(state: Uint8Array): number {
@@ -285,7 +285,7 @@ export class StandstillModel extends StateModel<StandstillOptions> {
   }
 
   /** C subtracts what a quorum shows, or what one master alone shows, which may be wrong. */
-  private handle(next: Uint8Array, shown: { readonly least: number; readonly by: number }, alone?: number): void {
+  private handle(next: Uint8Array, shown: { readonly min: number; readonly by: number }, alone?: number): void {
     const by = shown.by / HALF;
     next[SUBTRACTED]! += by;
     next[HANDLED]! += 1;
@@ -300,9 +300,9 @@ export class StandstillModel extends StateModel<StandstillOptions> {
         continue;
       }
       const isCertain = alone === undefined || alone === other || this.weak.has('one master shows a standstill of all');
-      const least = isCertain ? shown.least / HALF : 0;
-      next[at + LEAST]! += least;
-      next[at + COUNTED]! += by - least;
+      const min = isCertain ? shown.min / HALF : 0;
+      next[at + LEAST]! += min;
+      next[at + COUNTED]! += by - min;
       next[at + MOST]! += by;
     }
   }
@@ -331,9 +331,9 @@ export class StandstillModel extends StateModel<StandstillOptions> {
   show(state: Uint8Array): string {
     const ticks = (bound: number): string => `${(bound - ZERO) / TICK}`;
     const interval = (at: number): string => {
-      const [least = 0, most = 0] = state.subarray(at, at + 2);
-      if (least === 0) return '-';
-      return least === most ? ticks(least) : `${ticks(least)}..${ticks(most)}`;
+      const [min = 0, max = 0] = state.subarray(at, at + 2);
+      if (min === 0) return '-';
+      return min === max ? ticks(min) : `${ticks(min)}..${ticks(max)}`;
     };
     const masters = Array.from({ length: this.options.masters }, (_, m) => {
       const at = this.at(m);

@@ -12,7 +12,7 @@ export const COMPARISON_INTERVAL = 1_000;
 const MAX_CLOCKS = 4;
 
 // Bounds for `DataRecord.doubt`, in milliseconds: shorter than a wait of new masters, and longer than two readings.
-const UNSEEN = { least: 500, most: 2_500 } as const;
+const UNSEEN = { min: 500, max: 2_500 } as const;
 
 // Differs from the nonce of every marker.
 const NO_NONCE = '-';
@@ -273,7 +273,7 @@ export class DataRecord {
     if (this.unknownSince === undefined) this.reason = reasonFor(report, this.marker);
     const isFirst = this.unknownSince === undefined || this.unknownRun !== report.run;
     // In as long as the shortest wait, it may have voted and lost its data again since the reading before.
-    const unseen = Math.min(UNSEEN.most, Math.max(UNSEEN.least, shortestWait));
+    const unseen = Math.min(UNSEEN.max, Math.max(UNSEEN.min, shortestWait));
     if (isFirst || report.time - this.unknownAt > unseen) this.unknownSince = received;
     this.unknownAt = report.time;
     this.unknownRun = report.run;

@@ -15,22 +15,22 @@ const MIN_WINDOW = 1_000;
 export interface Sample {
   readonly sent: number;
   readonly received: number;
-  readonly least: number;
-  readonly most: number;
+  readonly min: number;
+  readonly max: number;
   // How much of the interval has already counted as a standstill of this client; default: 0.
   readonly counted?: number;
 }
 
 // How far a server's clock has certainly moved relative to this client's clock: bounds in milliseconds.
-export type Movement = Pick<Sample, 'least' | 'most' | 'counted'>;
+export type Movement = Pick<Sample, 'min' | 'max' | 'counted'>;
 
 export type Judgement =
-  // This client's own clock stood still or ran slow: by `least` milliseconds certainly, and by `by` at most.
-  | { readonly culprit: 'client'; readonly least: number; readonly by: number }
+  // This client's own clock stood still or ran slow: by `min` milliseconds certainly, and by `by` at most.
+  | { readonly culprit: 'client'; readonly min: number; readonly by: number }
   // The server's clock moved forward: its keys have expired early.
   | { readonly culprit: 'server'; readonly by: number }
   // One of the two: the other servers do not show which.
-  | { readonly culprit: 'either'; readonly least: number; readonly by: number };
+  | { readonly culprit: 'either'; readonly min: number; readonly by: number };
 
 export class ServerClock {
   private samples: Sample[] = [];
@@ -49,20 +49,20 @@ export class ServerClock {
 
   movedBack(sample: Sample, allowance: number): boolean {
     const last = this.samples.at(-1);
-    return last !== undefined && movement(last, sample).most < -allowance;
+    return last !== undefined && movement(last, sample).max < -allowance;
   }
 
   // Those after which the clock moved forward by more than the allowance, the latest first.
   before(sample: Sample, allowance: number): readonly Sample[] {
     // The latest may be the only one that is not older than the first samples of the other servers.
     const all = this.latest ? [...this.samples, this.latest] : this.samples;
-    return all.filter((before) => movement(before, sample).least > allowance).reverse();
+    return all.filter((before) => movement(before, sample).min > allowance).reverse();
   }
 
   // The step is not the work of one odd sample: if the clock of this client was ahead for a moment, the server's seems
   // to move forward after it, but not after the sample before.
   isConfirmed(sample: Sample, allowance: number): boolean {
-    const shows = this.samples.filter((before) => movement(before, sample).least > allowance);
+    const shows = this.samples.filter((before) => movement(before, sample).min > allowance);
     return this.samples.length < 2 || shows.length >= 2;
   }
 
@@ -79,7 +79,7 @@ export class ServerClock {
     const spacing = Math.max(MIN_WINDOW, this.window()) / SAMPLES_IN_WINDOW;
     const before = samples.at(-2);
     if (last && sample.sent - (before?.sent ?? -Infinity) < spacing) {
-      if (sample.most < last.most) samples[samples.length - 1] = sample;
+      if (sample.max < last.max) samples[samples.length - 1] = sample;
       return;
     }
     samples.push(sample);
@@ -97,9 +97,9 @@ export class ServerClock {
 
   // This client's clock stood still for so many milliseconds, beginning after `since`. Older samples are compared as if
   // it had not; newer ones may be from before or after the standstill, and are forgotten.
-  shift({ least, most }: Movement, since: number): void {
+  shift({ min, max }: Movement, since: number): void {
     const shifted = ({ counted = 0, ...sample }: Sample): Sample => ({
-      ...{ ...sample, least: sample.least + least, most: sample.most + most, counted: counted + most - least },
+      ...{ ...sample, min: sample.min + min, max: sample.max + max, counted: counted + max - min },
     });
     const { latest } = this;
     this.samples = this.samples.filter(({ received }) => received <= since).map(shifted);
@@ -117,8 +117,8 @@ export function sampleOf(sent: Instant, received: Instant, time: number): Sample
   return {
     sent: sent.monotonic,
     received: received.monotonic,
-    least: time - received.monotonic,
-    most: time + RESOLUTION - sent.monotonic,
+    min: time - received.monotonic,
+    max: time + RESOLUTION - sent.monotonic,
   };
 }
 
@@ -136,38 +136,38 @@ export function judgeStep(
 ): Judgement {
   const known = others.filter((other) => other !== undefined);
   // This client may have stood still again since the first answer: then the later ones show both.
-  const furthest = latest.least > suspect.least ? latest : suspect;
+  const furthest = latest.min > suspect.min ? latest : suspect;
   const alike = known.filter(
-    ({ least, most }) => least - allowance <= furthest.most && suspect.least - allowance <= most && least > 0,
+    ({ min, max }) => min - allowance <= furthest.max && suspect.min - allowance <= max && min > 0,
   );
   if (alike.length + 1 >= quorum && known.length > 0) {
     const shown = [furthest, ...alike];
-    const [least = 0] = shown
-      .map((each) => each.least)
+    const [min = 0] = shown
+      .map((each) => each.min)
       .sort((one, other) => other - one)
       .slice(quorum - 1);
-    const by = Math.min(...shown.map(uncounted).filter((most) => most >= least));
-    return { culprit: 'client', least, by };
+    const by = Math.min(...shown.map(uncounted).filter((max) => max >= min));
+    return { culprit: 'client', min, by };
   }
-  const { least } = suspect;
+  const { min } = suspect;
   const by = uncounted(suspect);
   const unmoved = known.filter(
-    (other) => other.most < least - allowance / 2 && other.least <= allowance && other.most >= -allowance,
+    (other) => other.max < min - allowance / 2 && other.min <= allowance && other.max >= -allowance,
   );
-  return unmoved.length > alike.length ? { culprit: 'server', by: least } : { culprit: 'either', least, by };
+  return unmoved.length > alike.length ? { culprit: 'server', by: min } : { culprit: 'either', min, by };
 }
 
-function uncounted({ least, most, counted = 0 }: Movement): number {
-  return Math.max(least, most - counted);
+function uncounted({ min, max, counted = 0 }: Movement): number {
+  return Math.max(min, max - counted);
 }
 
 // As `movement` without an object, because each grant is compared with several samples.
 function leastMovement(before: Sample, after: Sample): number {
-  return after.least - before.most - Math.max(0, after.received - before.sent) * SLEW;
+  return after.min - before.max - Math.max(0, after.received - before.sent) * SLEW;
 }
 
 export function movement(before: Sample, after: Sample): Movement {
   const slew = Math.max(0, after.received - before.sent) * SLEW;
   const { counted = 0 } = before;
-  return { least: after.least - before.most - slew, most: after.most - before.least + slew, counted };
+  return { min: after.min - before.max - slew, max: after.max - before.min + slew, counted };
 }

@@ -10,7 +10,7 @@ import { judgeStep, type Judgement, movement, type Sample, sampleOf, type Server
 // not.
 const SHORT_TTL = 1_000;
 
-type Lag = Extract<Judgement, { readonly least: number }>;
+type Lag = Extract<Judgement, { readonly min: number }>;
 interface Answer {
   readonly sample: Sample;
   // Of the data that answered: the address may lead elsewhere by the time of the judgement.
@@ -85,12 +85,12 @@ export class StepJudge {
 
   // What the clocks of this client have missed counts as elapsed. So does what a server's clock may have moved instead:
   // its keys have ended early by that. `before` is a sample of the suspect from before that.
-  private handleLag(suspect: DataRecord, { culprit, least, by }: Lag, before: Sample): void {
+  private handleLag(suspect: DataRecord, { culprit, min, by }: Lag, before: Sample): void {
     const { context, records, now } = this.group;
-    const elsewhere = { least: culprit === 'client' ? least : 0, most: by };
+    const elsewhere = { min: culprit === 'client' ? min : 0, max: by };
     // What the clocks miss from now on, or have missed since the answers that show this, shows in the next ones.
     for (const each of records) {
-      const own = each === suspect ? { least, most: by } : elsewhere;
+      const own = each === suspect ? { min, max: by } : elsewhere;
       const since = each === suspect ? before.received : before.sent;
       each.noteLag(own, elsewhere, { since, now });
     }
@@ -134,7 +134,7 @@ export class StepJudge {
     allowance: number,
   ): Promise<boolean | undefined> {
     const after = await this.sampleNow(record);
-    return after && before !== undefined && movement(before, after.sample).least > allowance;
+    return after && before !== undefined && movement(before, after.sample).min > allowance;
   }
 
   private async sampleAll(): Promise<Answers> {

@@ -42,7 +42,7 @@ function examination(name: string, of: Partial<Examination> = {}): Examination {
   return {
     ...{ master: name, unreachable: undefined, report: report(name), fault: undefined, missing: [] },
     ...persistent({ fsync: 'everysec' }),
-    ...{ refusal: undefined, clock: { least: -1, most: 1 }, latency: { fastest: 0.2, median: 0.3 } },
+    ...{ refusal: undefined, clock: { min: -1, max: 1 }, latency: { fastest: 0.2, median: 0.3 } },
     ...of,
   };
 }
@@ -135,18 +135,18 @@ describe('The verdict', () => {
   it.each<[string, Examination[], unknown[]]>([
     [
       'ahead',
-      beside({ clock: { least: 1_500, most: 1_510 } }),
+      beside({ clock: { min: 1_500, max: 1_510 } }),
       ['problem', 'a', 'its clock is 1.5 s ahead of the others'],
     ],
     [
       'behind',
-      beside({ clock: { least: -90_010, most: -90_001 } }),
+      beside({ clock: { min: -90_010, max: -90_001 } }),
       ['problem', 'a', 'its clock is 90.0 s behind the others'],
     ],
-    ['neither, as far as a slow network shows', beside({ clock: { least: -20_000, most: 20_000 } }), []],
+    ['neither, as far as a slow network shows', beside({ clock: { min: -20_000, max: 20_000 } }), []],
     [
       'that of this machine',
-      ALL.map((name) => examination(name, { clock: { least: 4_990, most: 5_010 } })),
+      ALL.map((name) => examination(name, { clock: { min: 4_990, max: 5_010 } })),
       ['note', undefined, 'the clock of this machine is 5.0 s behind the masters'],
     ],
   ])('reports a clock that is certainly wrong: %s', (_, masters, finding) => {
@@ -295,14 +295,14 @@ describe('The offset of a clock', () => {
       { sent: 100, received: 140, time: 1_120 },
       { sent: 200, received: 204, time: 1_203 },
     ];
-    expect(offsetOf(samples)).toEqual({ least: 998, most: 1_004 });
+    expect(offsetOf(samples)).toEqual({ min: 998, max: 1_004 });
     expect(offsetOf([])).toBeUndefined();
   });
 
   it('is compared with the median by its certain distance', () => {
-    const offsets = [5_000, 0, 3].map((at) => ({ least: at - 1, most: at + 1 }));
+    const offsets = [5_000, 0, 3].map((at) => ({ min: at - 1, max: at + 1 }));
     const reference = medianOf(offsets)!;
-    expect(reference).toEqual({ least: 2, most: 4 });
+    expect(reference).toEqual({ min: 2, max: 4 });
     expect(offsets.map((offset) => certainDistance(offset, reference))).toEqual([4_995, -1, 0]);
   });
 });

@@ -100,27 +100,27 @@ describe('ServerClock', () => {
 
 // Protocol 8.11
 describe('judge', () => {
-  const moved = { least: 1_000, most: 1_002 };
-  const unmoved = { least: -2, most: 2 };
+  const moved = { min: 1_000, max: 1_002 };
+  const unmoved = { min: -2, max: 2 };
   const three = { quorum: 2, allowance: ALLOWANCE };
 
   it('blames this process when a quorum of servers moved alike', () => {
-    expect(judgeStep(moved, [{ least: 999, most: 1_003 }, unmoved], three)).toMatchObject({
+    expect(judgeStep(moved, [{ min: 999, max: 1_003 }, unmoved], three)).toMatchObject({
       culprit: 'client',
       by: 1_002,
     });
-    expect(judgeStep(moved, [{ least: 999, most: 1_003 }, undefined], three)).toMatchObject({ culprit: 'client' });
+    expect(judgeStep(moved, [{ min: 999, max: 1_003 }, undefined], three)).toMatchObject({ culprit: 'client' });
   });
 
   it('counts what a quorum shows if this process stood still again before the others answered', () => {
-    const more = { least: 3_998, most: 4_003 };
-    const last = { least: 3_999, most: 4_002 };
+    const more = { min: 3_998, max: 4_003 };
+    const last = { min: 3_999, max: 4_002 };
     expect(judgeStep(moved, [more, last], { ...three, latest: last })).toMatchObject({ culprit: 'client', by: 4_002 });
     expect(judgeStep(moved, [more, undefined], { ...three, latest: last })).toMatchObject({
       culprit: 'client',
       by: 4_002,
     });
-    expect(judgeStep(moved, [more, { least: 999, most: 1_003 }], three)).toMatchObject({
+    expect(judgeStep(moved, [more, { min: 999, max: 1_003 }], three)).toMatchObject({
       culprit: 'client',
       by: 1_002,
     });
@@ -132,21 +132,21 @@ describe('judge', () => {
   });
 
   it('blames the server when another server did not move, whichever other amount a third one moved by', () => {
-    const further = { least: 2_000, most: 2_002 };
+    const further = { min: 2_000, max: 2_002 };
     expect(judgeStep(moved, [unmoved, further], three)).toEqual({ culprit: 'server', by: 1_000 });
-    expect(judgeStep(moved, [{ least: 300, most: 302 }, undefined], three)).toMatchObject({ culprit: 'either' });
+    expect(judgeStep(moved, [{ min: 300, max: 302 }, undefined], three)).toMatchObject({ culprit: 'either' });
   });
 
   it.each([
     ['has an earlier sample', undefined],
-    ['answered fast enough', { least: -50, most: 1_100 }],
+    ['answered fast enough', { min: -50, max: 1_100 }],
   ])('blames one of the two when no other server %s', (_, answer) => {
-    expect(judgeStep(moved, [answer, answer], three)).toEqual({ culprit: 'either', least: 1_000, by: 1_002 });
+    expect(judgeStep(moved, [answer, answer], three)).toEqual({ culprit: 'either', min: 1_000, by: 1_002 });
     expect(judgeStep(moved, [unmoved, answer], three)).toEqual({ culprit: 'server', by: 1_000 });
   });
 
   it('does not take a server that moved by another amount for the same step', () =>
-    expect(judgeStep(moved, [{ least: 300, most: 302 }, unmoved], three)).toMatchObject({ culprit: 'server' }));
+    expect(judgeStep(moved, [{ min: 300, max: 302 }, unmoved], three)).toMatchObject({ culprit: 'server' }));
 
   it('needs a quorum of five servers to blame this process', () => {
     const five = { quorum: 3, allowance: ALLOWANCE };
