@@ -117,6 +117,9 @@ export interface ShardStatus {
   readonly partitions: number;
 }
 
+/** The reason of a {@link Quarantine} that begins on new masters, too. */
+export const NEW_DATA = 'its data is new to all processes';
+
 /** A period in which the votes of a master do not count. */
 export interface Quarantine {
   /** The reason, without secrets. */

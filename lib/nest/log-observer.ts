@@ -4,7 +4,7 @@ import { describeReply, formatReports } from '../core/errors.js';
 import { quorumWithin, type RedlockStatus, votingIn } from '../core/health/status.js';
 import type { LockObserver } from '../core/observer.js';
 import { duration, showNames, votesOf } from '../core/display.js';
-import { NEW_DATA } from '../redis/guard/data-record.js';
+import { NEW_DATA } from '../core/master.interface.js';
 
 // Lines of one subject that are written at once.
 const BURST = 6;

@@ -1,13 +1,8 @@
 import { RedlockConfigError } from '../core/errors.js';
-import type { Master } from '../core/master.interface.js';
-import { MemoryMaster } from '../memory/memory-master.js';
-import { ClusterTwins } from '../redis/cluster/cluster-master.js';
-import { isClient, masterFrom, refuseTwins } from '../redis/master-source.js';
-import type { RedisMasterContext } from '../redis/redis-client.interface.js';
-import { isListOfAddresses, redactAddress } from '../redis/urls.js';
+import { isClient } from '../redis/redis-client.interface.js';
+import { isListOfAddresses } from '../redis/urls.js';
 import type {
   LockingModuleOptions,
-  MasterSource,
   RedlockModuleExtras,
   RedlockModuleOptions,
 } from './redlock-module-options.interface.js';
@@ -31,33 +26,8 @@ import {
   type ValuesOf,
 } from '../core/settings/table.js';
 
-const MASTER: readonly (keyof Master)[] = [
-  ...(['ask', 'connect', 'problem', 'identity', 'reconnect', 'onReady', 'listen', 'close'] as const),
-];
-
-export function createMasters(sources: unknown, context: RedisMasterContext): Master[] {
-  if (sources === 'memory') return [new MemoryMaster(context.clock)];
-  const count = countOf(sources);
-  if (count === undefined) {
-    // A string may be an address with a password.
-    const shown = typeof sources === 'string' ? redactAddress(sources) : sources;
-    const requirement = `must be a list of at least one master, or 'memory'${adviceFor(sources)}`;
-    throw new RedlockConfigError('masters', shown, requirement);
-  }
-  const clusters = new ClusterTwins();
-  // Not by `map`, which skips the holes of an array.
-  const masters = Array.from({ length: count }, (_, index) =>
-    createMaster(`masters[${index}]`, (sources as MasterSource[])[index] as MasterSource, {
-      ...context,
-      clusters,
-      isAlone: count === 1,
-    }),
-  );
-  refuseTwins('masters', masters);
-  return masters;
-}
-
-function adviceFor(sources: unknown): string {
+// What a value that is no list of masters may have been meant as.
+export function adviceFor(sources: unknown): string {
   if (typeof sources === 'string' && sources !== '' && sources !== 'memory') {
     return isListOfAddresses(sources)
       ? "; split a list of addresses at its commas, .split(',')"
@@ -66,7 +36,7 @@ function adviceFor(sources: unknown): string {
   return hasMethods(sources, ['duplicate']) && isClient(sources) ? '; a client goes into a list, such as [client]' : '';
 }
 
-function countOf(sources: unknown): number | undefined {
+export function countOf(sources: unknown): number | undefined {
   try {
     return Array.isArray(sources) && sources.length > 0 ? sources.length : undefined;
   } catch {
@@ -74,13 +44,7 @@ function countOf(sources: unknown): number | undefined {
   }
 }
 
-function createMaster(option: string, source: MasterSource, context: RedisMasterContext): Master {
-  if (!hasMethods(source, ['ask'])) return masterFrom(option, source, context);
-  if (hasMethods(source, MASTER) && typeof Reflect.get(source, 'name') === 'string') return source as Master;
-  throw new RedlockConfigError(option, source, `must have a name and the methods ${MASTER.join(', ')}`);
-}
-
-function hasMethods(value: unknown, methods: readonly string[]): value is object {
+export function hasMethods(value: unknown, methods: readonly string[]): value is object {
   try {
     return isObject(value) && methods.every((method) => typeof Reflect.get(value, method) === 'function');
   } catch {

@@ -18,7 +18,7 @@ import { LOCK_SERVICE, LockExplorer, nameInterceptors, SERVICE_NAME } from './lo
 import { getLockServiceToken, getReplacementToken, isLockService } from './lock-service.token.js';
 import { LockService } from './lock.service.js';
 import { checkIsObject, EXTRAS, MODULE_OPTIONS } from './module-settings.js';
-import { RUNTIME_STARTER, RuntimeStarter } from './redlock.runtime.js';
+import { RUNTIME_STARTER, RuntimeStarter } from './runtime-starter.js';
 
 export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN, OPTIONS_TYPE, ASYNC_OPTIONS_TYPE } =
   new ConfigurableModuleBuilder<RedlockModuleOptions>({ moduleName: 'Redlock' })

@@ -6,28 +6,19 @@ import { counted } from '../core/display.js';
 import { Keyspace } from '../core/keyspace.js';
 import { Redlock } from '../core/redlock.js';
 import { type Settings, warningOfTtl } from '../core/settings/settings.js';
-import { doctorCommand } from '../redis/doctor-command.js';
-import { isServerMaster, type ServerMaster } from '../redis/master-source.js';
 import type { Master, MasterRequest, ReplyCallback } from '../core/master.interface.js';
 import { MemoryMaster } from '../memory/memory-master.js';
 import type { LoggerService } from '@nestjs/common';
 import { IdleCheck, QuorumWatch, type RedlockStatus } from '../core/health/status.js';
 import { type LockObserver, ObserverHub } from '../core/observer.js';
 import { quorumOf } from '../core/acquire/quorum-call.js';
-import { RestartGuard } from '../redis/guard/restart-guard.js';
-import { languageOf } from '../redis/connection-problem.js';
-import { RequestEncoder } from '../redis/request-encoding.js';
+import type { RestartGuard } from '../redis/guard/restart-guard.js';
 import { SystemRandom } from '../runtime/system-random.js';
 import { LockService } from './lock.service.js';
 import { logTo } from './log-observer.js';
-import { createMasters, reportTo, resolveModule, started } from './module-settings.js';
+import { type OpenedMasters, openMasters } from './masters.js';
+import { reportTo, resolveModule, started } from './module-settings.js';
 import type { RedlockModuleOptions } from './redlock-module-options.interface.js';
-
-function adviceFor(servers: readonly ServerMaster[], settings: Settings): string | undefined {
-  if (servers.length === 0) return undefined;
-  const urls = servers.map(({ placeholderUrl }) => placeholderUrl);
-  return `To examine them: ${doctorCommand(urls, settings)}`;
-}
 
 function adviceOnBoot({ answers }: QuorumUnavailableError, masters: number): string {
   const start = 'cannot start without a majority of the masters';
@@ -48,7 +39,7 @@ interface Measuring {
 }
 
 async function warnOfRoundTrips(
-  servers: readonly ServerMaster[],
+  servers: OpenedMasters['servers'],
   { clock, settings: { masterTimeout, keyPrefix }, all, warn }: Measuring,
 ): Promise<void> {
   const key = new Keyspace(keyPrefix).probe;
@@ -58,7 +49,7 @@ async function warnOfRoundTrips(
 }
 
 // As soon as a quorum of the servers is connected, which may be now.
-function measureOnce(redlock: Redlock, servers: readonly ServerMaster[], measure: () => Promise<void>): void {
+function measureOnce(redlock: Redlock, servers: OpenedMasters['servers'], measure: () => Promise<void>): void {
   let isDone = false;
   const check = (): void => {
     if (isDone || redlock.isStopped) return;
@@ -113,7 +104,7 @@ export class RedlockRuntime {
   }
 }
 
-async function createRedlockRuntime(
+export async function createRedlockRuntime(
   options: RedlockModuleOptions,
   logger: LoggerService,
   name = 'default',
@@ -136,23 +127,16 @@ async function createRedlockRuntime(
   const quorum = new QuorumWatch(status, observer);
   hub.add(quorum);
   const dependencies = { clock, random, observer };
-  const guard = settings.restartGuard
-    ? new RestartGuard({
-        ...{ ...dependencies, settings, instance: settings.instance },
-        clockLags: (milliseconds) => redlock.noteStandstill(milliseconds),
-      })
-    : undefined;
-  let masters: Master[];
+  const clockLags = (milliseconds: number): void => redlock.noteStandstill(milliseconds);
+  let opened: OpenedMasters;
   try {
-    const context = { ...dependencies, settings, guard, languageOf, encoder: new RequestEncoder() };
-    masters = createMasters(options.masters, context);
+    opened = openMasters(options.masters, { ...dependencies, settings, clockLags });
   } catch (error) {
     observer.stopped?.();
     throw error;
   }
+  const { masters, servers, guard, advice } = opened;
   const witness = guard?.isNeeded ? guard : undefined;
-  const servers = masters.filter(isServerMaster);
-  const advice = adviceFor(servers, settings);
   const redlock: Redlock = new Redlock(masters, settings, { ...dependencies, witness, advice });
   const service = new LockService(() => redlock, settings, warn, hub);
   // A master in memory hangs only if a test lets it.
@@ -210,33 +194,4 @@ async function watch({ quorum, redlock, guard, idleCheck }: Watched): Promise<vo
   if (redlock.isStopped || quorum.hasBegun) return;
   quorum.begin();
   idleCheck?.begin();
-}
-
-// Nest prints it where an application imports the class in place of the result of `forRoot`.
-export const RUNTIME_STARTER = Symbol(
-  'nestjs-redlock: import RedlockModule.forRoot(...) once, in the root module, and never RedlockModule itself',
-);
-
-// Starts the runtime when Nest creates the service: a test that replaces the service opens no connection.
-export class RuntimeStarter {
-  private runtime: RedlockRuntime | undefined;
-
-  constructor(
-    private readonly options: RedlockModuleOptions,
-    private readonly logger: LoggerService,
-    private readonly name?: string,
-  ) {}
-
-  async start(): Promise<LockService> {
-    this.runtime = await createRedlockRuntime(this.options, this.logger, this.name);
-    return this.runtime.service;
-  }
-
-  stop(): void {
-    this.runtime?.stop();
-  }
-
-  async close(): Promise<void> {
-    await this.runtime?.close();
-  }
 }

@@ -5,11 +5,12 @@ import type { DurableOption } from './recognition.js';
 import { flag, list, optional } from '../core/settings/table.js';
 import { checkEndpoint, endpointOf, isPlainObject, redactAddress, settingsOfUrl } from './urls.js';
 import { OWN_SETTINGS } from './connection.js';
-import type {
-  RedisClient,
-  RedisClientOptions,
-  RedisClientSource,
-  RedisMasterContext,
+import {
+  isClient,
+  type RedisClient,
+  type RedisClientOptions,
+  type RedisClientSource,
+  type RedisMasterContext,
 } from './redis-client.interface.js';
 import { ClusterMaster, ClusterTwins } from './cluster/cluster-master.js';
 import {
@@ -179,8 +180,4 @@ function addressOf({ host = DEFAULT_HOST, port = PORT, path, sentinels, name }: 
   if (!sentinels) return path ? path : endpointOf({ host, port });
   const addresses = sentinels.map(({ host = DEFAULT_HOST, port = SENTINEL_PORT }) => endpointOf({ host, port }));
   return `${name ?? 'master'} of sentinels ${addresses.sort().join(', ')}`;
-}
-
-export function isClient(source: object): source is RedisClientSource {
-  return 'duplicate' in source && typeof source.duplicate === 'function' && 'isCluster' in source && 'status' in source;
 }

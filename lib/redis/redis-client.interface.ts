@@ -72,3 +72,7 @@ export interface RedisClientSource {
   /** Creates another client with the same settings, except for those in `override`. */
   duplicate(override?: object): object;
 }
+
+export function isClient(source: object): source is RedisClientSource {
+  return 'duplicate' in source && typeof source.duplicate === 'function' && 'isCluster' in source && 'status' in source;
+}

@@ -8,7 +8,7 @@ import {
 } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
 import { JOB_REPORTS, type JobReports, JOBS } from '../nest/lock-service.token.js';
-import { RUNTIME_STARTER, RuntimeStarter } from '../nest/redlock.runtime.js';
+import { RUNTIME_STARTER, RuntimeStarter } from '../nest/runtime-starter.js';
 import { JobExplorer } from './job-explorer.js';
 import { JobHistory } from './job-history.js';
 import { Jobs } from './jobs.js';

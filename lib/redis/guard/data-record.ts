@@ -1,5 +1,5 @@
 import { elapsedBetween, type Instant } from '../../core/clock.js';
-import type { Quarantine } from '../../core/master.interface.js';
+import { NEW_DATA, type Quarantine } from '../../core/master.interface.js';
 import type { ServerIdentity } from '../replies.js';
 import { ANNOUNCED_FOR } from '../scripts/constants.js';
 import type { Marker, MarkerChange } from './marker.js';
@@ -444,8 +444,6 @@ export function relationOf(
   // Protocol 8.8
   return isDurable && isNext ? 'renamed' : 'unknown'; // @mutant durability-inferred
 }
-
-export const NEW_DATA = 'its data is new to all processes';
 
 export function reasonFor({ marker, run, wasPromoted }: ServerIdentity, before: Marker | undefined): string {
   if (!marker) return before ? 'it lost its data' : NEW_DATA;
