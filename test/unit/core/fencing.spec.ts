@@ -225,6 +225,18 @@ describe('A fencing token', () => {
     expect(asked.value).toBeGreaterThan(drawing.value!);
   });
 
+  it('stays the same when an extension heals masters that lost their data', async () => {
+    const lock = await rig.lock('a', { ttl: 1_000, extend: true });
+    const token = await lock.fencingToken();
+    rig.masters[0]!.memory.flush();
+    rig.masters[1]!.memory.flush();
+    await rig.clock.advance(400);
+    expect(rig.keys).toEqual([1, 1, 1]);
+    expect(await lock.fencingToken()).toBe(token);
+    await lock.release();
+    expect(await tokenOf('a')).toBeGreaterThan(token);
+  });
+
   it('is not drawn by a master on which the client no longer holds the key', async () => {
     const lock = await rig.lock('a');
     flushAll();

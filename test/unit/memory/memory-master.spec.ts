@@ -25,6 +25,19 @@ describe('A master in memory', () => {
     expect(master.size).toBe(1);
   });
 
+  it('reports in the answer to a release, whose ever it is, that others wait for the key', async () => {
+    const { master, ask, acquire, release } = setUp();
+    master.listen('waiter', () => undefined);
+    await acquire('x');
+    const queue = { queues: ['queue of a'], waiter: 'waiter', waited: 0 };
+    const request = { op: 'acquire', keys: ['a'], token: 'y', ttl: 1_000, withdrawn: false } as const;
+    expect(await ask({ ...request, queue })).toMatchObject({ kind: 'held' });
+    expect(await release('other')).toEqual({ kind: 'granted' });
+    const contended = await release('x');
+    expect(contended).not.toEqual({ kind: 'granted' });
+    expect(await release('other')).toEqual(contended);
+  });
+
   it('forgets expired keys that no request names again', async () => {
     const { clock, master, acquire } = setUp();
     for (let i = 0; i < 1_000; i++) await acquire('x', [`key:${i}`]);

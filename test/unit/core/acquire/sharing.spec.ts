@@ -128,6 +128,17 @@ describe('Shared locks', () => {
     expect(await rig.redlock.inspector.inspect('a')).toMatchObject({ sharedBy: 1 });
     expect(first?.memory.size).toBe(1);
   });
+
+  it('have neither a fencing token nor a state', async () => {
+    const lock = await rig.lock('a', SHARED);
+    await expect(lock.fencingToken()).rejects.toMatchObject({
+      ...{ name: 'RedlockConfigError', option: 'mode', requirement: "must be 'exclusive' to draw a fencing token" },
+      message: 'the shared lock on "a" has no fencing token: draw it under an exclusive lock',
+    });
+    await expect(lock.state.get()).rejects.toThrow(
+      'state needs an exclusive lock on one resource, and this is a shared lock on "a"',
+    );
+  });
 });
 
 const FIVE = { permits: 5, ttl: 1_000, wait: 60_000 };

@@ -169,6 +169,12 @@ describe('probe()', () => {
       ],
     });
   });
+
+  it('writes a key that no resource can have', async () => {
+    const rig = new Rig();
+    await rig.redlock.probe();
+    expect(rig.masters[0]!.requests('probe')[0]!.keys).toEqual(['lock:\0probe']);
+  });
 });
 
 function watching(...states: MasterState[]) {
