@@ -15,6 +15,23 @@ import { resolveComputedKey, resolveFixedKey } from '../../../lib/nest/lock-opti
 import { LockedStream } from '../../../lib/nest/locked-stream.js';
 import { MachineClock } from '../support/machine-clock.js';
 
+it.each([
+  ['is extended for as long as it takes', {}, 'done'],
+  ['is extended for as long as it takes if this is asked for', { extend: true }, 'done'],
+  ['fails after the ttl if the lock may not be extended', { extend: false }, expect.any(LockLostError)],
+])('Work under a lock %s', async (_, options, outcome) => {
+  const clock = new ManualClock();
+  const work = async (): Promise<string> => {
+    await new Promise<void>((resolve) => void clock.schedule(5_000, resolve));
+    return 'done';
+  };
+  const worked = memoryLockService({ clock })
+    .withLock('a', { ttl: 1_000, ...options }, work)
+    .catch((error: unknown) => error);
+  await clock.advance(5_000);
+  expect(await worked).toEqual(outcome);
+});
+
 describe('Work inside a lock of its call chain', () => {
   const reentrant = { reentrant: true };
 
