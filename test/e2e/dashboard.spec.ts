@@ -502,6 +502,23 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
 });
 
 describe('The dashboard', () => {
+  it('calls a lock released, and shows it as such, once no quorum is left that could extend it', async () => {
+    const masters = memoryMasters(3);
+    const imports = [RedlockModule.forRoot({ masters, ...PATIENT }), RedlockDashboardModule.forRoot(ACTING)];
+    const { app, url: base } = await listen({ imports });
+    const url = `${base}/admin/locks`;
+    await app.get(LockService).acquire('a', '30s');
+    for (const master of masters.slice(1)) master.takeDown();
+    const tried = await release(url, await forced(url, 'a'));
+    expect(await tried.json()).toMatchObject({ released: false, taken: ['memory-1'] });
+    expect(await inspectionOf(url, 'a')).toMatchObject({ revoked: false });
+    masters[1]!.bringUp();
+    const released = await release(url, await forced(url, 'a'));
+    expect(await released.json()).toMatchObject({ released: true, unreached: ['memory-3'] });
+    masters[2]!.bringUp();
+    expect(await inspectionOf(url, 'a')).toMatchObject({ state: 'held', revoked: true });
+  });
+
   it('reads its settings from a factory', async () => {
     const dashboard = RedlockDashboardModule.forRootAsync({
       ...GUARDED,

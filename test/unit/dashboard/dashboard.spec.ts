@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type { CanActivate } from '@nestjs/common';
+import type { ModuleRef } from '@nestjs/core';
 import { RedlockDashboardModule, type RedlockDashboardOptions } from 'nestjs-redlock/dashboard';
-import { memoryLockService, MemoryMaster } from 'nestjs-redlock/testing';
+import { ManualClock, memoryLockService, MemoryMaster } from 'nestjs-redlock/testing';
 import { type MasterStatus, summarize } from '../../../lib/core/health/status.js';
 import type { JobOverview } from '../../../lib/core/jobs/job-observer.js';
 import { availabilityOf, EventLog } from '../../../lib/dashboard/views.js';
@@ -236,6 +237,23 @@ describe('ServiceWatch', () => {
     expect(watch.own).toEqual({ held: { count: 0, locks: [] }, waiting: { count: 0, locks: [] } });
   });
 
+  it('knows what was held and waited for before the watch began', async () => {
+    const clock = new ManualClock(1_000);
+    const locks = memoryLockService({ clock });
+    const lock = await locks.acquire('a', '10s');
+    await clock.advance(500);
+    const waiting = locks.acquire('a', { ttl: '10s', wait: '1m' });
+    const watch = new ServiceWatch(null, locks, new EventLog());
+    watch.begin();
+    expect(watch.own).toEqual({
+      held: { count: 1, locks: [{ resources: ['a'], since: 1_000 }] },
+      waiting: { count: 1, locks: [{ resources: ['a'], since: 1_500 }] },
+    });
+    await lock.release();
+    await (await waiting).release();
+    expect(watch.own).toMatchObject({ held: { count: 0 }, waiting: { count: 0 } });
+  });
+
   it('lists a hundred locks and counts the others', async () => {
     const { locks, watch } = watching();
     const held = await Promise.all(Array.from({ length: 101 }, (_, i) => locks.acquire(`r${i}`, '10s')));
@@ -277,6 +295,13 @@ function watchOf(...overviews: JobOverview[]) {
 }
 
 describe('The jobs of the dashboard', () => {
+  it('are absent without the module of jobs', async () => {
+    const get = (): never => {
+      throw new Error('Nest could not find it');
+    };
+    await expect(JobWatch.find({ get } as unknown as ModuleRef).jobs()).resolves.toEqual([]);
+  });
+
   it('are read at most once in two seconds, however many pages are open', async () => {
     const { watch, asked } = watchOf(overviewOf());
     await Promise.all([watch.jobs(0), watch.jobs(10), watch.jobs(1_999)]);
