@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it, jest } from '@jest/globals';
 import { RedisServer } from '../../scripts/redis-servers.mjs';
 import { cli, cliProcess, type Ended, on } from '../support/cli.js';
+import { buildClockShim } from '../support/clock-shim.js';
 import { command } from '../support/command.js';
 import { leftovers } from '../support/leftovers.js';
 import { eventually } from '../support/eventually.js';
@@ -190,6 +191,38 @@ describe('doctor', () => {
     expect(ended.stdout).toContain(
       '-> its port takes connections, so it hangs or is slow: look at its load and its log',
     );
+  });
+
+  it('does not show a password that a server repeats', async () => {
+    const args = ['AUTH', 'HELLO'].flatMap((name) => ['--rename-command', name, '']);
+    const server = await RedisServer.start({ args });
+    try {
+      const ended = await doctor([server.url.replace('redis://', `redis://:${encoded}@`)]);
+      expect(ended.status).toBe(1);
+      expect(problemsIn(ended)).toEqual([expect.stringMatching(/unknown command/i)]);
+      expectSilenceAbout(PASSWORD, ended);
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it('finds a wrong clock', async () => {
+    using shim = buildClockShim();
+    if (!shim) {
+      console.log('No C compiler, or not Linux: a wrong clock is tested in test/unit/cli/findings.spec.ts only');
+      return;
+    }
+    const skewed = await RedisServer.start({ env: shim.env });
+    try {
+      shim.step(90_000);
+      const ended = await doctor([skewed.url, ...some(2)], UNGUARDED);
+      expect(ended.status).toBe(1);
+      expect(problemsIn(ended)).toEqual([
+        expect.stringMatching(`127.0.0.1:${skewed.port}: its clock is (?:89|90)\\.\\d s ahead of the others`),
+      ]);
+    } finally {
+      await skewed.stop();
+    }
   });
 
   it('is satisfied with exactly the permissions that docs/operations.md lists', async () => {

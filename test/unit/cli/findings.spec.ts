@@ -260,6 +260,34 @@ describe('The verdict', () => {
     expect(judge(masters('a'))).toMatchObject({ healthy: false, voters: ['a', 'c'] });
   });
 
+  it.each<[string, Partial<ServerIdentity>, string]>([
+    ['it is a replica', { role: 'slave' }, 'give the address of a master; replicas add no vote, and none is needed'],
+    [
+      'it is a node of a cluster',
+      { mode: 'cluster' },
+      'give the whole cluster as one master: redis+cluster://host:port,host:port',
+    ],
+    [
+      'its version is too old',
+      {},
+      'give the address of an independent server of Redis 7.0 or newer, or Valkey, that is no node of a cluster',
+    ],
+  ])('does not count a server that must not vote, and says what to give in its place: %s', (fault, of, advice) => {
+    const { findings, voters } = judge(beside({ fault, report: report('a', of) }));
+    expect(findings).toEqual([{ level: 'problem', master: 'a', what: fault, advice }]);
+    expect(voters).toEqual(['b', 'c']);
+  });
+
+  it('reports a server that evicts keys', () => {
+    expect(judge(beside({ report: report('a', { eviction: 'allkeys-lru' }) })).findings).toEqual([
+      {
+        ...{ level: 'problem', master: 'a' },
+        what: 'its maxmemory-policy allkeys-lru drops locks that are held when its memory is full',
+        advice: 'CONFIG SET maxmemory-policy noeviction, and the same in its configuration file',
+      },
+    ]);
+  });
+
   it.each([
     [{ code: 'UNREACHABLE', reason: 'it hangs' }, 'it cannot be reached: it hangs', 'start it, or correct its address'],
     [{ code: 'WRONGPASS', reason: 'WRONGPASS it', advice: 'correct', isPermanent: true }, 'WRONGPASS it', 'correct'],
