@@ -38,6 +38,16 @@ describe('current()', () => {
     expect(service.current()).toBeUndefined();
   });
 
+  it('keeps concurrent calls apart', async () => {
+    const seen = ['a', 'b', 'c'].map((name) =>
+      service.withLock(name, '5s', async () => {
+        await turn();
+        return service.current()?.resources;
+      }),
+    );
+    expect(await Promise.all(seen)).toEqual([['a'], ['b'], ['c']]);
+  });
+
   it('belongs to one service, and another service does not see it', async () => {
     const other = (await boot({ imports: [locks.module()] })).get(LockService);
     await service.withLock('a', '5s', async () => {

@@ -269,6 +269,17 @@ describe('@WithLock and inheritance', () => {
   });
 });
 
+it('An object under @WithLock gets no enumerable property, and keeps its own fields', async () => {
+  @Injectable()
+  class Busy extends AnyJob {
+    readonly locks = 'mine';
+    readonly lockService = 'mine, too';
+  }
+  const app = await boot({ imports: [locks.module()], providers: [Busy] });
+  expect(Object.assign({}, app.get(Busy))).toStrictEqual({ locks: 'mine', lockService: 'mine, too' });
+  await expectLocked(app.get(Busy));
+});
+
 describe('Several applications and services in one process', () => {
   it('are separate: each application locks on its own masters', async () => {
     const [here, there] = [new Locks(), new Locks()];

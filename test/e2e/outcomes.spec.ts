@@ -46,6 +46,28 @@ describe('The outcome of a call', () => {
   }
 
   describe('onLocked', () => {
+    it.each([{}, { onLocked: 'throw' }] as const)('%j fails after the whole budget', async (options) => {
+      const lock = await occupy();
+      const { run } = await methodWith({ wait: '2s', ...options });
+      const outcome = run().catch((error: unknown) => error);
+      await clock.advance(1_999);
+      expect(await Promise.race([outcome, Promise.resolve('waiting')])).toBe('waiting');
+      await clock.advance(1);
+      expect(await outcome).toBeInstanceOf(LockNotAcquiredError);
+      expect(await outcome).toMatchObject({ resources: ['job'], waited: 2_000, code: 'LOCK_NOT_ACQUIRED' });
+      await lock.release();
+    });
+
+    it("'skip' waits if it has a budget", async () => {
+      const lock = await occupy();
+      const { run } = await methodWith({ onLocked: 'skip', wait: '2s' });
+      const call = run();
+      await clock.advance(1_000);
+      await lock.release();
+      await clock.advance(1_000);
+      await expect(call).resolves.toBe('ran');
+    });
+
     it("'skip' resolves with undefined after exactly one attempt", async () => {
       const lock = await occupy();
       let ran = false;
