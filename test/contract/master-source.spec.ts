@@ -51,7 +51,7 @@ describe('The source of a master', () => {
     ['redis-sentinel://a/m', / must begin with redis\+sentinel:\/\/ or rediss\+sentinel:\/\//],
     [undefined, /.*got undefined/],
     [{}, / must say where the server is: host, port, path, sentinels/],
-    [{ url: 'redis://host' }, / must say where the server is/],
+    [{ url: 'redis://host' }, / must say where the server is: .*; a URL is a string and no option/],
     [{ host: '' }, /\.host must be a non-empty string/],
     [{ port: 0 }, /\.port must be from 1 to 65535/],
     [{ path: 1 }, /\.path must be a string/],
