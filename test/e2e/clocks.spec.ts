@@ -224,12 +224,25 @@ describe('A method under @WithLock', () => {
   class Methods {
     constructor(private readonly locks: LockService) {}
 
+    @WithLock((name: string) => name, OPTIONS)
+    async run(name: string): Promise<void> {
+      work(this.locks.current(name));
+      await Promise.resolve();
+    }
+
     @WithLock((name: string) => name, { ttl: TTL, onLocked: 'skip' })
     async skip(name: string): Promise<number | undefined> {
       work(this.locks.current(name));
       return Promise.resolve(1);
     }
   }
+
+  it('never begins under a lock that ended while another method blocked the process', async () => {
+    const app = await boot({ imports: [locks.module()], providers: [Methods] });
+    const methods = app.get(Methods);
+    await Promise.allSettled(['a', 'b', 'c'].map((name) => methods.run(name)));
+    expectAllHeld(3);
+  });
 
   it('does not begin under a lock that ended before, and is not skipped in silence, if it does not wait', async () => {
     const app = await boot({ imports: [locks.module()], providers: [Methods] });
