@@ -17,6 +17,7 @@ import 'reflect-metadata';
 import { CronExpression, ScheduleModule } from '@nestjs/schedule';
 import type { TestingModule } from '@nestjs/testing';
 import { LockedCron, RedlockScheduleModule } from 'nestjs-redlock/schedule';
+import { command } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
 import { sharedMasters } from '../integration/support/shared-masters.js';
 
@@ -233,5 +234,31 @@ describe('The log of the restart guard', () => {
       }
       expect(locks.status()).toMatchObject({ canVote: true, masters: Array(3).fill({ state: 'voting' }) });
     });
+  });
+
+  describe('A master that loses its vote while the application runs', () => {
+    it('is logged once with the reason, and once when it votes again', async () => {
+      const [a, b] = masters.servers;
+      const app = await start({ masters: [...masters.urls], restartGuard: false });
+      await command(b!.port, 'REPLICAOF', '127.0.0.1', a!.port);
+      const reconnect = () => command(b!.port, 'CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+      await reconnect();
+      const stateOf = () => app.get(LockService).status().masters[1]?.state;
+      await eventually(() => stateOf() === 'refused');
+      // Further connections to the same replica log nothing.
+      const before = await handshakesOf(b!.port);
+      await eventually(async () => (await handshakesOf(b!.port)) >= before + 2);
+      await command(b!.port, 'REPLICAOF', 'NO', 'ONE');
+      await eventually(() => stateOf() === 'voting');
+      expect(saidOf(b!.port)).toEqual([
+        expect.stringMatching(/^warn master \S+ does not vote: it is a replica/),
+        expect.stringMatching(/^log master \S+ votes again$/),
+      ]);
+    });
+
+    async function handshakesOf(port: number): Promise<number> {
+      const stats = String(await command(port, 'INFO', 'commandstats'));
+      return Number(/cmdstat_eval:calls=(\d+)/.exec(stats)?.[1] ?? 0);
+    }
   });
 });
