@@ -144,7 +144,7 @@ const OWN_OPTIONS = {
   lazyConnect: optional(flag, false),
   connectTimeout: optional(duration(1), 5_000),
   drainTimeout: optional(duration(0), 5_000),
-  clock: optional(only<Clock>(`a clock with the methods ${CLOCK.join(', ')}`, (value) => hasMethods(value, CLOCK))),
+  clock: optional(only<Clock>(`an object with the methods ${CLOCK.join(', ')}`, (value) => hasMethods(value, CLOCK))),
   observers: optional(only<readonly LockObserver[]>('a list of observers', isListOfObjects), []),
 };
 

@@ -182,7 +182,7 @@ describe('The text that a user sees explains a mistake in the options of the mod
     [
       'half a clock',
       withOption('clock', { read: 1 }),
-      'clock must have the methods read, schedule, afterInput, got an object (Object)',
+      'clock must be an object with the methods read, schedule, afterInput, got an object (Object)',
     ],
     [
       'two services without a name',
