@@ -24,9 +24,9 @@ export interface RedlockDashboardPlacement {
   path?: string;
   /**
    * Guards of Nest that protect the page, its data and its actions, or `'none'`. They run in this order, after the global
-   * guards of the application. `'none'` leaves the protection to these global guards or to a proxy: without them, every client that reaches the application
-   * sees the names of locks and the addresses of masters. The page is then served under IP addresses, `localhost` and
-   * {@link RedlockDashboardSettings.hosts} only.
+   * guards of the application. `'none'` leaves the protection to these global guards or to a proxy: without them, every
+   * client that reaches the application sees the names of locks and the addresses of masters. The page is then served
+   * under IP addresses, `localhost` and {@link RedlockDashboardSettings.hosts} only.
    */
   guards: readonly DashboardGuard[] | 'none';
   /**
@@ -44,8 +44,8 @@ export interface RedlockDashboardSettings {
    */
   actions?: boolean;
   /**
-   * Function that names the user of a request, for the audit line of an action. An error or a rejection refuses the action: an
-   * exception of Nest answers the request, any other error is logged and answers it with 403.
+   * Function that names the user of a request, for the audit line of an action. An error or a rejection refuses the
+   * action: an exception of Nest answers the request, any other error is logged and answers it with 403.
    * @default the address of the client
    */
   actor?(request: object): string | Promise<string>;
@@ -56,9 +56,10 @@ export interface RedlockDashboardSettings {
    */
   origins?: readonly string[];
   /**
-   * Names of hosts under which the page is served, without ports, such as `['admin.example.com']`. Under every other name the answer is 403, except for IP addresses, `localhost` and names that end with
-   * `.localhost`. Without guards this always holds, because otherwise a page of another site whose name is bound to the
-   * address of the server (DNS rebinding) could read and act; with guards, if this option is given.
+   * Names of hosts under which the page is served, without ports, such as `['admin.example.com']`. Under every other
+   * name the answer is 403, except for IP addresses, `localhost` and names that end with `.localhost`. Without guards
+   * this always holds, because otherwise a page of another site whose name is bound to the address of the server (DNS
+   * rebinding) could read and act; with guards, if this option is given.
    * @default none
    */
   hosts?: readonly string[];

@@ -51,10 +51,10 @@ export interface RedlockOptions {
   restartGuard?: boolean;
   /**
    * Declares that every master keeps each acknowledged write across restarts. It does with `appendfsync always`, or
-   * because a managed service guarantees it. Such a master votes again at once after a restart, as long as the marker in its data
-   * is present, and this process knows no other data of its address. A promoted replica waits all the same. If the
-   * declaration is false, two holders are possible. To declare it for one master, set it in the options of that master:
-   * `{ host, durable: true }`.
+   * because a managed service guarantees it. Such a master votes again at once after a restart, as long as the marker
+   * in its data is present, and this process knows no other data of its address. A promoted replica waits all the same.
+   * If the declaration is false, two holders are possible. To declare it for one master, set it in the options of that
+   * master: `{ host, durable: true }`.
    *
    * Nothing is inferred from what a server reports. Without `restartGuard`, this option has no effect.
    * @default false
@@ -97,7 +97,8 @@ export interface AcquireOptions {
    */
   maxHold?: Duration;
   /**
-   * The resource stays locked for at least this long, even if released earlier. This keeps a short job from running twice on machines whose clocks differ. At most `maxTtl` and `maxHold`.
+   * The resource stays locked for at least this long, even if released earlier. This keeps a short job from running
+   * twice on machines whose clocks differ. At most `maxTtl` and `maxHold`.
    * @default 0
    */
   minHold?: Duration;

@@ -40,8 +40,8 @@ export interface StateReadOptions {
 export interface StateWriteOptions extends StateReadOptions {
   /**
    * How long the value is kept if it is neither read nor set again, in milliseconds or as a string such as `'48h'`; at
-   * least two days. It counts as gone a day earlier, because the masters do not delete it at the same moment. A later `set` can
-   * make it longer, and not shorter.
+   * least two days. It counts as gone a day earlier, because the masters do not delete it at the same moment. A later
+   * `set` can make it longer, and not shorter.
    * @default 30 days
    */
   expireAfter?: Duration;
@@ -164,8 +164,9 @@ export class LockState {
   }
 
   /**
-   * Leaves a value for the next holder. Resolves when a majority of the masters has stored it; repeated like `get`. If the promise rejects, the
-   * value may have been stored or not; until another value is set, `get` of this lock repeats the attempt.
+   * Leaves a value for the next holder. Resolves when a majority of the masters has stored it; repeated like `get`. If
+   * the promise rejects, the value may have been stored or not; until another value is set, `get` of this lock repeats
+   * the attempt.
    *
    * @param value anything that JSON can represent in 16 KiB; `null`, and not `undefined`, to clear
    * @throws {StateUncertainError} nothing was read yet, and too many masters have lost their data
