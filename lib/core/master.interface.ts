@@ -149,7 +149,7 @@ export const MAX_SHARED_HOLDERS = 1_000;
 export type MasterRequest =
   | AcquireRequest
   | PickRequest
-  | WantRequest
+  | RaiseBarrierRequest
   | ExtendRequest
   | DrawRequest
   | ReleaseRequest
@@ -215,9 +215,9 @@ export interface PickRequest extends WithdrawableRequest {
  * Lets a process that waits for exclusive keys stand at their barriers: while it does, shared keys are not granted to
  * requests that are not older. It is repeated while the process waits, since an entry lives for a few seconds.
  */
-export interface WantRequest extends KeyRequest {
+export interface RaiseBarrierRequest extends KeyRequest {
   /** The kind of request. */
-  readonly op: 'want';
+  readonly op: 'raise-barrier';
   /** Names of the barriers, one per key, in the order of the keys: the name of the queue, and `BARRIER`. */
   readonly barriers: readonly string[];
   /** The process, by the name under which it listens. */

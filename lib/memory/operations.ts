@@ -19,7 +19,7 @@ import {
   type RefusedReply,
   type ReleaseRequest,
   type Sharing,
-  type WantRequest,
+  type RaiseBarrierRequest,
 } from '../core/master.interface.js';
 import {
   type Commands,
@@ -62,7 +62,7 @@ interface Refusal {
 }
 
 // Protocol 11.2
-export function share(server: OperationContext, request: SharedAcquisition): GrantedReply | HeldReply {
+export function acquireShared(server: OperationContext, request: SharedAcquisition): GrantedReply | HeldReply {
   const { keys, token, ttl, queue, sharing } = request;
   const refusals = keys.map((key, index) => refusalOf(server, request, key, sharing.barriers[index] as string));
   const place = queue && { queues: queue.queues, waiter: queue.waiter, isShared: true };
@@ -88,7 +88,7 @@ export function share(server: OperationContext, request: SharedAcquisition): Gra
 }
 
 // Protocol 11.3
-export function prolong(
+export function extendShared(
   server: OperationContext,
   { keys, token, ttl }: Pick<SharedAcquisition, 'keys' | 'token' | 'ttl'>,
 ): GrantedReply | HeldReply {
@@ -116,7 +116,7 @@ export function prolong(
 }
 
 // Protocol 11.4
-export function unshare(
+export function releaseShared(
   server: OperationContext,
   { keys, queues, token }: Pick<ReleaseRequest, 'keys' | 'queues' | 'token'>,
 ): GrantedReply {
@@ -137,9 +137,9 @@ export function unshare(
 }
 
 // Protocol 11.6
-export function want(
+export function raiseBarrier(
   server: OperationContext,
-  { barriers, waiter, waited }: Pick<WantRequest, 'barriers' | 'waiter' | 'waited'>,
+  { barriers, waiter, waited }: Pick<RaiseBarrierRequest, 'barriers' | 'waiter' | 'waited'>,
 ): GrantedReply {
   const { data, lives } = server;
   const now = millisecondsOf(server);
@@ -299,18 +299,18 @@ export function carryOut(server: OperationContext, request: KeyOperation): Grant
   switch (request.op) {
     case 'acquire': {
       const { keys, token, ttl, queue, sharing } = request;
-      return sharing ? share(server, { keys, token, ttl, queue, sharing }) : acquire(server, request);
+      return sharing ? acquireShared(server, { keys, token, ttl, queue, sharing }) : acquire(server, request);
     }
     case 'pick':
       return pick(server, request);
-    case 'want':
-      return want(server, request);
+    case 'raise-barrier':
+      return raiseBarrier(server, request);
     case 'extend':
-      return request.isShared ? prolong(server, request) : extend(server, request);
+      return request.isShared ? extendShared(server, request) : extend(server, request);
     case 'draw':
       return draw(server, request);
     case 'release':
-      return request.isShared ? unshare(server, request) : release(server, request);
+      return request.isShared ? releaseShared(server, request) : release(server, request);
     case 'leave':
       return leave(server, request);
     case 'inspect':

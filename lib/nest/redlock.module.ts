@@ -9,7 +9,7 @@ import {
   type OnModuleInit,
   type Provider,
 } from '@nestjs/common';
-import type { MasterSource, RedlockModuleOptions } from './redlock-module-options.interface.js';
+import type { MasterSource, RedlockModuleExtras, RedlockModuleOptions } from './redlock-module-options.interface.js';
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
 import { RedlockConfigError } from '../core/errors.js';
 import { checkOptionNames } from '../core/settings/option-names.js';
@@ -20,11 +20,13 @@ import { LockService } from './lock.service.js';
 import { checkIsObject, EXTRAS, MODULE_OPTIONS } from './module-settings.js';
 import { RUNTIME_STARTER, RuntimeStarter } from './runtime-starter.js';
 
+const extras: Required<Pick<RedlockModuleExtras, 'isGlobal'>> & { name: string | undefined } = parseOptions(EXTRAS, {});
+
 export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN, OPTIONS_TYPE, ASYNC_OPTIONS_TYPE } =
   new ConfigurableModuleBuilder<RedlockModuleOptions>({ moduleName: 'Redlock' })
     .setClassMethodName('forRoot')
     .setFactoryMethodName('createRedlockOptions')
-    .setExtras(parseOptions(EXTRAS, {}), (definition, { isGlobal }) => ({ ...definition, global: isGlobal }))
+    .setExtras(extras, (definition, { isGlobal }) => ({ ...definition, global: isGlobal }))
     .build();
 
 /** Registers a {@link LockService} over a set of Redis masters. */

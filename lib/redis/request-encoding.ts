@@ -34,7 +34,7 @@ export function isVote(request: ServerRequest): boolean {
 
 // Whether the script compares the marker or the seal before it carries out the request.
 export function isCompared({ op }: ServerRequest): boolean {
-  return op !== 'release' && op !== 'leave' && op !== 'inspect' && op !== 'want';
+  return op !== 'release' && op !== 'leave' && op !== 'inspect' && op !== 'raise-barrier';
 }
 
 // For the script of `scripts/bound-script.ts`. All masters are mostly sent the same requests, so the last result is
@@ -106,12 +106,12 @@ function partsOf(request: ServerRequest, mayQueue: boolean): unknown[] {
     }
     case 'pick':
       return partsOfAcquisition(request, mayQueue);
-    case 'want': {
+    case 'raise-barrier': {
       const { barriers, waiter, waited } = request;
-      return [op, barriers, waiter, ...(waited === undefined ? [] : [Math.floor(waited)])];
+      return ['raise_barrier', barriers, waiter, ...(waited === undefined ? [] : [Math.floor(waited)])];
     }
     case 'extend':
-      return [request.isShared ? 'prolong' : op, keys, request.token, text(request.ttl)];
+      return [request.isShared ? 'extend_shared' : op, keys, request.token, text(request.ttl)];
     case 'draw': {
       const { token, counters, atLeast, isFirst } = request;
       return [op, keys, token, counters.map(String), atLeast, isFirst ? 1 : 0];
@@ -119,7 +119,7 @@ function partsOf(request: ServerRequest, mayQueue: boolean): unknown[] {
     case 'beat':
       return [op, keys, request.ttl, request.lengthens ? 1 : 0, request.factor, request.known];
     case 'release':
-      if (request.isShared) return ['unshare', keys, request.token, request.queues];
+      if (request.isShared) return ['release_shared', keys, request.token, request.queues];
       return [op, keys, request.token, text(request.keepFor), request.queues];
     case 'leave': {
       const { waiter, queues, isShared, nextWaited } = request;
@@ -139,7 +139,7 @@ function partsOf(request: ServerRequest, mayQueue: boolean): unknown[] {
 
 function partsOfSharing(request: AcquireRequest, { barriers, waited }: Sharing, mayQueue: boolean): unknown[] {
   const { keys, token, ttl, queue } = request;
-  const parts: unknown[] = ['share', keys, token, text(ttl), barriers, Math.floor(waited)];
+  const parts: unknown[] = ['acquire_shared', keys, token, text(ttl), barriers, Math.floor(waited)];
   if (queue && mayQueue) parts.push(queue.queues, queue.waiter);
   return parts;
 }

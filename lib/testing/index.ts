@@ -20,7 +20,7 @@ export type {
   AcquireRequest,
   PickRequest,
   Sharing,
-  WantRequest,
+  RaiseBarrierRequest,
   DrawRequest,
   ExtendRequest,
   InspectRequest,

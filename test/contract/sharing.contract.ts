@@ -20,7 +20,7 @@ export function sharingContract(kind: string, prepare: () => Promise<Stage>): vo
     const unshare = (token: string) => ask({ ...releasing([key], token), isShared: true });
     const take = (token: string) => ask(acquiring([key], token));
     const want = (waiter: string, waited: number | undefined) =>
-      ask({ op: 'want', keys: [key], barriers: barriersOf([key]), waiter, waited });
+      ask({ op: 'raise-barrier', keys: [key], barriers: barriersOf([key]), waiter, waited });
 
     beforeEach(() => {
       key = `{sharing:${++count}}:a`;

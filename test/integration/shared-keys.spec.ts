@@ -91,9 +91,9 @@ describe('Shared keys on a real server', () => {
 
   // Protocol 11.6
   it('have a barrier whose entries end one by one', async () => {
-    await ask(master, { op: 'want', keys: ['k'], barriers: [BARRIER_OF_K], waiter: 'another', waited: 7_000 });
-    await ask(master, { op: 'want', keys: ['k'], barriers: [BARRIER_OF_K], waiter: 'me', waited: 0 });
-    await ask(master, { op: 'want', keys: ['k'], barriers: [BARRIER_OF_K], waiter: 'me', waited: 9_000 });
+    await ask(master, { op: 'raise-barrier', keys: ['k'], barriers: [BARRIER_OF_K], waiter: 'another', waited: 7_000 });
+    await ask(master, { op: 'raise-barrier', keys: ['k'], barriers: [BARRIER_OF_K], waiter: 'me', waited: 0 });
+    await ask(master, { op: 'raise-barrier', keys: ['k'], barriers: [BARRIER_OF_K], waiter: 'me', waited: 9_000 });
     const entries = await client.zrange(BARRIER_OF_K, '0', '-1');
     expect(entries.map((entry) => entry.replace(/^\d{13} /, '')).sort()).toEqual(['another', 'me']);
     const ttl = await client.pttl(BARRIER_OF_K);
@@ -103,9 +103,9 @@ describe('Shared keys on a real server', () => {
     await client.zadd(BARRIER_OF_K, 1, entries[0]!);
     await client.zadd(BARRIER_OF_K, 1, entries[1]!);
     expect(await share('one')).toEqual(GRANTED);
-    await ask(master, { op: 'want', keys: ['k'], barriers: [BARRIER_OF_K], waiter: 'third', waited: 0 });
+    await ask(master, { op: 'raise-barrier', keys: ['k'], barriers: [BARRIER_OF_K], waiter: 'third', waited: 0 });
     expect(await client.zcard(BARRIER_OF_K)).toBe(1);
-    await ask(master, { op: 'want', keys: ['k'], barriers: [BARRIER_OF_K], waiter: 'third', waited: undefined });
+    await ask(master, { op: 'raise-barrier', keys: ['k'], barriers: [BARRIER_OF_K], waiter: 'third', waited: undefined });
     expect(await client.exists(BARRIER_OF_K)).toBe(0);
   });
 
@@ -139,7 +139,7 @@ describe('Shared keys on a real server', () => {
     expect(await ask(master, sharing(['k'], 'one', { queue: QUEUE }))).toMatchObject(GRANTED);
     expect(await prolong('one')).toEqual(GRANTED);
     expect(await ask(master, acquiring(['k'], 'writer', { queue: QUEUE }))).toMatchObject(HELD);
-    const want = { op: 'want', keys: ['k'], barriers: [BARRIER_OF_K], waiter: 'me', waited: 0 } as const;
+    const want = { op: 'raise-barrier', keys: ['k'], barriers: [BARRIER_OF_K], waiter: 'me', waited: 0 } as const;
     expect(await ask(master, want)).toMatchObject(WRONGTYPE);
     expect(await unshare('k')).toEqual(GRANTED);
     expect(await ask(master, acquiring(['k'], 'writer'))).toEqual(GRANTED);
@@ -213,7 +213,7 @@ describe('The restart guard', () => {
   const share = sharing(['lock:k'], 'mine', { ttl: TTL });
   const pick = picking(['lock:p'], 'mine', { ttl: TTL });
   const prolong = { ...extending(['lock:k'], 'mine', TTL), isShared: true };
-  const want: MasterRequest = { op: 'want', keys: ['lock:k'], barriers: ['lock:b'], waiter: 'me', waited: 0 };
+  const want: MasterRequest = { op: 'raise-barrier', keys: ['lock:k'], barriers: ['lock:b'], waiter: 'me', waited: 0 };
 
   const masters = sharedMasters(1);
 

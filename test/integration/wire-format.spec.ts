@@ -79,7 +79,7 @@ describe('The wire format that versions of this library share on a master', () =
     const names = new Keyspace('lock:');
     const [key, barrier, slot] = [names.keyOf('order:1'), names.barrierOf('order:1'), names.slotOf('order:1', 2)];
     await ask(master!, { ...acquiring([key], 'f@1@x'), sharing: { barriers: [barrier], waited: 0 } });
-    await ask(master!, { op: 'want', keys: [key], barriers: [barrier], waiter: 'process', waited: 1_000 });
+    await ask(master!, { op: 'raise-barrier', keys: [key], barriers: [barrier], waiter: 'process', waited: 1_000 });
     await ask(master!, picking([slot], 'f@1@x'));
 
     const stored = (await redis.keys('*')).sort();

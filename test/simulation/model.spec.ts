@@ -110,7 +110,7 @@ class Trace {
       case 'unshare':
         return { op: 'release', keys, queues, token, keepFor: 0, ttl, isShared: true };
       case 'want':
-        return { op: 'want', keys, barriers, waiter, waited: chance.happens(0.5) ? waited : undefined };
+        return { op: 'raise-barrier', keys, barriers, waiter, waited: chance.happens(0.5) ? waited : undefined };
       case 'pick': {
         const slots = chance.pick([KEYS, ['b', 'a'], ['b', 'a', 'c']]);
         return {

@@ -67,7 +67,7 @@ export class Process {
 
   /** Stands at the barriers of the keys, or leaves them. */
   want(keys: readonly string[], waited: number | undefined): Promise<MasterReply> {
-    return this.ask({ op: 'want', keys, barriers: barriersOf(keys), waiter: this.name, waited });
+    return this.ask({ op: 'raise-barrier', keys, barriers: barriersOf(keys), waiter: this.name, waited });
   }
 
   leave(...keys: string[]): Promise<MasterReply> {

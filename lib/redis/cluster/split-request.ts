@@ -69,7 +69,7 @@ function inPartition(
       return new PickPart(request, keys, ticket(request.queue));
     case 'extend':
       return new ExtendPart(request, keys);
-    case 'want':
+    case 'raise-barrier':
       return { ...request, keys, barriers: stored(request.barriers), waiter: waiterAt(partition, request.waiter) };
     case 'draw':
       return { ...request, keys, counters: indexes.map((index) => request.counters[index] ?? 0) };

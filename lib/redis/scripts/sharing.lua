@@ -3,7 +3,7 @@
 -- A barrier is a sorted set: each member is the moment at which a process arrived and its name, its score the moment
 -- until which it stands there. It defers shared requests of processes that are not older.
 -- Protocol 11.6
-function operations.want(barriers, waiter, waited)
+function operations.raise_barrier(barriers, waiter, waited)
   local now = milliseconds()
   for _, barrier in ipairs(barriers) do
     for _, entry in ipairs(pcall_redis('ZRANGE', barrier, 0, -1)) do
@@ -53,7 +53,7 @@ local function enter(key, token, ttl, waiter)
 end
 
 -- The processes behind this one in the queue may have the key, too.
-function operations.share(keys, token, ttl, barriers, waited, queues, waiter)
+function operations.acquire_shared(keys, token, ttl, barriers, waited, queues, waiter)
   if not is_marked() then return UNMARKED end
   local since = milliseconds() - waited
   local longest, held, owner = FREE, {}, nil
@@ -82,7 +82,7 @@ function operations.share(keys, token, ttl, barriers, waited, queues, waiter)
   return contended and FREE_WITH_WAITERS or FREE
 end
 
-function operations.prolong(keys, token, ttl)
+function operations.extend_shared(keys, token, ttl)
   if not is_marked() then return UNMARKED end
   local till, member = milliseconds() + ttl + 1, SHARED .. token
   local longest, present, owner = FREE, {}, nil
@@ -113,7 +113,7 @@ function operations.prolong(keys, token, ttl)
   return status
 end
 
-function operations.unshare(keys, token, queues)
+function operations.release_shared(keys, token, queues)
   local trouble
   local contended = false
   for i, key in ipairs(keys) do
@@ -136,11 +136,11 @@ end
 function operations.join(key, token, ttl, barrier, waited)
   local answer
   -- @include join
-  return answer or operations.share({ key }, token, ttl, { barrier }, waited)
+  return answer or operations.acquire_shared({ key }, token, ttl, { barrier }, waited)
 end
 
 function operations.part(key, token, queue)
   local answer
   -- @include part
-  return answer or operations.unshare({ key }, token, { queue })
+  return answer or operations.release_shared({ key }, token, { queue })
 end

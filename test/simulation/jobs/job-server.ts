@@ -78,7 +78,7 @@ export class JobServer {
         return this.isQuarantined && reply.kind === 'granted' ? this.quarantined : reply;
       }
       case 'release':
-      case 'want':
+      case 'raise-barrier':
       case 'leave':
       case 'inspect':
       case 'probe':

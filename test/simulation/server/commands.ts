@@ -142,8 +142,8 @@ function whole(parts: Parts | readonly string[]): Parts {
   const waiting = queue === undefined ? [] : [[queue], waiter, Number(waited)];
   if (op === 'take') return ['acquire', [key], token, third, ...waiting];
   if (op === 'give') return ['release', [key], token, '0', [third]];
-  if (op === 'join') return ['share', [key], token, third, [queue], Number(waiter)];
-  if (op === 'part') return ['unshare', [key], token, [third]];
+  if (op === 'join') return ['acquire_shared', [key], token, third, [queue], Number(waiter)];
+  if (op === 'part') return ['release_shared', [key], token, [third]];
   return parts as Parts;
 }
 
@@ -176,19 +176,19 @@ function answer(batch: Batch, [op, keys, ...rest]: Parts): unknown {
       const [waiter, queues, isShared, nextWaited] = rest as [string, readonly string[], number, number?];
       return statusOf(operations.leave(context, { keys, queues, waiter, isShared: isShared === 1, nextWaited }));
     }
-    case 'share':
-    case 'prolong':
+    case 'acquire_shared':
+    case 'extend_shared':
     case 'pick':
       if (!isKnown(batch)) return UNMARKED;
       batch.toldTime = true;
       return statusOf(operations.carryOut(context, requestFor(op, keys, rest)));
-    case 'unshare': {
+    case 'release_shared': {
       const [token, queues] = rest as [string, readonly string[]];
       return statusOf(operations.carryOut(context, { keys, queues, token, isShared: true, ...RELEASE }));
     }
-    case 'want': {
+    case 'raise_barrier': {
       const [waiter, waited] = rest as [string, number?];
-      return statusOf(operations.carryOut(context, { op, keys: [], barriers: keys, waiter, waited }));
+      return statusOf(operations.carryOut(context, { op: 'raise-barrier', keys: [], barriers: keys, waiter, waited }));
     }
     case 'inspect':
       return statusOf(operations.inspect(context, { keys, queues: rest[0] as readonly string[] }));
@@ -206,12 +206,12 @@ type ListedParts = [first?: readonly string[], second?: string | number, third?:
 
 /** A request that grants shared keys or a permit. */
 function requestFor(
-  op: 'share' | 'prolong' | 'pick',
+  op: 'acquire_shared' | 'extend_shared' | 'pick',
   keys: readonly string[],
   [token, life, ...rest]: readonly unknown[],
 ): operations.KeyOperation {
   const request = { keys, token: token as string, ttl: Number(life), withdrawn: false };
-  if (op === 'prolong') return { op: 'extend', ...request, isShared: true };
+  if (op === 'extend_shared') return { op: 'extend', ...request, isShared: true };
   const [first, second, third, fourth] = rest as ListedParts;
   if (op === 'pick') {
     const ticket = { queues: first ?? [], waiter: String(second), waited: Number(third) };

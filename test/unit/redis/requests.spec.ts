@@ -56,10 +56,14 @@ describe('A request for shared keys', () => {
   const shared = sharing(['a'], 'secret', { ttl: 999.5, waited: 12.3, queue: QUEUE });
 
   it('is never sent as one for an exclusive key', () => {
-    expect(encoded(shared)).toEqual([['share', ['a'], 'secret', '1000', barriersOf(['a']), 12, ['queue of a'], 'me']]);
+    expect(encoded(shared)).toEqual([
+      ['acquire_shared', ['a'], 'secret', '1000', barriersOf(['a']), 12, ['queue of a'], 'me'],
+    ]);
     const released = new RequestEncoder().encode([{ ...release, isShared: true }], true);
     expect(released).toEqual(['part', 'a', 'secret', 'queue of a']);
-    expect(encoded({ ...extending(['a'], 'secret', 5), isShared: true })).toEqual([['prolong', ['a'], 'secret', '5']]);
+    expect(encoded({ ...extending(['a'], 'secret', 5), isShared: true })).toEqual([
+      ['extend_shared', ['a'], 'secret', '5'],
+    ]);
     expect([isPlain(sharing(['a'], 'secret')), isPlain(acquiring(['a'], 'secret'))]).toEqual([false, true]);
   });
 
@@ -78,10 +82,10 @@ describe('A request for shared keys', () => {
   });
 
   it('is kept waiting by a barrier that is named like the keys', () => {
-    const want = { op: 'want', keys: ['a'], barriers: barriersOf(['a']), waiter: 'me' } as const;
+    const want = { op: 'raise-barrier', keys: ['a'], barriers: barriersOf(['a']), waiter: 'me' } as const;
     expect(encoded({ ...want, waited: 12.3 }, { ...want, waited: undefined })).toEqual([
-      ['want', barriersOf(['a']), 'me', 12],
-      ['want', barriersOf(['a']), 'me'],
+      ['raise_barrier', barriersOf(['a']), 'me', 12],
+      ['raise_barrier', barriersOf(['a']), 'me'],
     ]);
   });
 });
