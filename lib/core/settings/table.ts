@@ -31,8 +31,8 @@ export function only<T>(kind: string, accepts: (value: unknown) => boolean): Par
   return from(kind, (value) => (accepts(value) ? (value as T) : undefined));
 }
 
-export function list<T>(kind: string, parse: (option: string, value: unknown) => T, least = 0): Parser<readonly T[]> {
-  const array = only<unknown[]>(kind, (value) => Array.isArray(value) && value.length >= least);
+export function list<T>(kind: string, parse: (option: string, value: unknown) => T, min = 0): Parser<readonly T[]> {
+  const array = only<unknown[]>(kind, (value) => Array.isArray(value) && value.length >= min);
   // Not by `map`, which skips the holes of an array.
   return parser(kind, (option, value) =>
     Array.from(array(option, value), (item, index) => parse(`${option}[${index}]`, item)),
