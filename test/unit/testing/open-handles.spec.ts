@@ -11,11 +11,11 @@ const timers = (): number => started.filter((timer) => timer.hasRef()).length;
 const start = globalThis.setTimeout;
 
 beforeAll(() => {
-  jest.spyOn(globalThis, 'setTimeout').mockImplementation(((...args: Parameters<typeof start>) => {
+  jest.spyOn(globalThis, 'setTimeout').mockImplementation((...args: Parameters<typeof start>) => {
     const timer = start(...args);
     started.push(timer);
     return timer;
-  }));
+  });
 });
 afterAll(() => {
   jest.restoreAllMocks();
