@@ -105,7 +105,13 @@ describe('Shared keys on a real server', () => {
     expect(await share('one')).toEqual(GRANTED);
     await ask(master, { op: 'raise-barrier', keys: ['k'], barriers: [BARRIER_OF_K], waiter: 'third', waited: 0 });
     expect(await client.zcard(BARRIER_OF_K)).toBe(1);
-    await ask(master, { op: 'raise-barrier', keys: ['k'], barriers: [BARRIER_OF_K], waiter: 'third', waited: undefined });
+    await ask(master, {
+      op: 'raise-barrier',
+      keys: ['k'],
+      barriers: [BARRIER_OF_K],
+      waiter: 'third',
+      waited: undefined,
+    });
     expect(await client.exists(BARRIER_OF_K)).toBe(0);
   });
 

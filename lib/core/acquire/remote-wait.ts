@@ -67,7 +67,13 @@ export class RemoteWait {
 
   private askAtBarriers(waited: number | undefined): void {
     const { masters, names, listener } = this.options;
-    const request = { op: 'raise-barrier', keys: names.keys, barriers: names.barriers, waiter: listener, waited } as const;
+    const request = {
+      op: 'raise-barrier',
+      keys: names.keys,
+      barriers: names.barriers,
+      waiter: listener,
+      waited,
+    } as const;
     for (const master of masters) master.ask(request, () => undefined); // @mutant barrier-on-one-master
   }
 
