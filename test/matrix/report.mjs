@@ -9,7 +9,7 @@ const MARKS = { ok: 'ok', 'n.a.': 'n.a.', failed: '**failed**' };
  * A Markdown table with rows and columns in the order of the results. A cell whose parts differ lists those that are
  * not ok.
  */
-function tableOf(corner, results) {
+export function tableOf(corner, results) {
   const columns = distinct(results.map(({ column }) => column));
   const rows = distinct(results.map(({ row }) => row)).map((row) => [
     row,

@@ -11,7 +11,7 @@ import { ensureRedisServer, versionOfServer } from '../../scripts/redis-servers.
 import { writePart } from '../../scripts/page.mjs';
 import { root } from '../../scripts/run.mjs';
 import { ensureServers } from '../../scripts/servers.mjs';
-import { tableOf } from '../matrix/table.mjs';
+import { tableOf } from '../matrix/report.mjs';
 
 /** What runs on each server, and the column that shows it. */
 const SUITES = {
