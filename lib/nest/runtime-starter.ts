@@ -1,7 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
 import type { LockService } from './lock.service.js';
 import type { RedlockModuleOptions } from './redlock-module-options.interface.js';
-import type { RedlockRuntime } from './redlock.runtime.js';
+import { createRedlockRuntime, type RedlockRuntime } from './redlock.runtime.js';
 
 // Nest prints it where an application imports the class in place of the result of `forRoot`.
 export const RUNTIME_STARTER = Symbol(
@@ -19,8 +19,6 @@ export class RuntimeStarter {
   ) {}
 
   async start(): Promise<LockService> {
-    // An application that only imports the package does not load the code of locks and masters.
-    const { createRedlockRuntime } = await import('./redlock.runtime.js');
     this.runtime = await createRedlockRuntime(this.options, this.logger, this.name);
     return this.runtime.service;
   }

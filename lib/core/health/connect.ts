@@ -90,8 +90,7 @@ export function connectMasters({ masters, clock, timeout, advice }: ConnectReque
         const answer = master.problem();
         return answer ? [{ master: master.name, answer }] : [];
       });
-    const hasFailed = (missing: readonly Problem[]): boolean =>
-      isHopeless(missing, masters.length) || masters.some((master) => master.identity().fault !== undefined);
+    const hasFailed = (missing: readonly Problem[]): boolean => isHopeless(missing, masters.length);
     const isCertain = (): boolean => {
       const missing = problems();
       return masters.length - missing.length >= quorum || hasFailed(missing);
