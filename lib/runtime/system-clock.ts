@@ -121,13 +121,15 @@ const LONGEST_SLEEP = 1_000;
 // In milliseconds: gradual corrections move a wall clock by less than this within a second.
 const NOTICEABLE = 5;
 
+// A timer of Node calls back in the asynchronous context that set it: with one for all, a job would begin in that of some
+// request, and meet the locks that the request holds as its own. That of the import belongs to no request.
+const ownContext = new AsyncResource('nestjs-redlock');
+
 // All timers share one Node timer.
 export class SystemClock implements Clock {
   private readonly timers = new TimerQueue((keepsAlive) => this.keepAlive(keepsAlive));
   private handle: NodeJS.Timeout | undefined;
-  // A timer of Node calls back in the asynchronous context that set it: with one for all, a job would begin in that of some
-  // request, and meet the locks that the request holds as its own.
-  private readonly wake = AsyncResource.bind(() => this.fire());
+  private readonly wake = ownContext.bind(() => this.fire());
   private armedFor = Infinity;
   // Fake timers of a test forget what they have not run when they end.
   private armedBy = setTimeout;
