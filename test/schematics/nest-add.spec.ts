@@ -155,11 +155,16 @@ import { RedlockModule } from 'nestjs-redlock';
 @Module({
   imports: [
     RedlockModule.forRoot(
-      process.env.REDLOCK_MASTERS?.split(',') ?? [
-        'redis://127.0.0.1:6381',
-        'redis://127.0.0.1:6382',
-        'redis://127.0.0.1:6383',
-      ],
+      process.env.REDLOCK_MASTERS?.split(',') ?? {
+        masters: [
+          'redis://127.0.0.1:6381',
+          'redis://127.0.0.1:6382',
+          'redis://127.0.0.1:6383',
+        ],
+        // For development: locks stop for so long if two masters restart.
+        ttl: '2s',
+        maxTtl: '2s',
+      },
     ),
   ],
 })

@@ -7,9 +7,14 @@ export function registration(quote: string, unit: string): string[] {
   const quoted = (text: string) => `${quote}${text}${quote}`;
   return [
     `${IMPORT.name}.forRoot(`,
-    `${unit}process.env.REDLOCK_MASTERS?.split(${quoted(',')}) ?? [`,
-    ...LOCAL_MASTERS.map((url) => `${unit}${unit}${quoted(url)},`),
-    `${unit}],`,
+    `${unit}process.env.REDLOCK_MASTERS?.split(${quoted(',')}) ?? {`,
+    `${unit.repeat(2)}masters: [`,
+    ...LOCAL_MASTERS.map((url) => `${unit.repeat(3)}${quoted(url)},`),
+    `${unit.repeat(2)}],`,
+    `${unit.repeat(2)}// For development: locks stop for so long if two masters restart.`,
+    `${unit.repeat(2)}ttl: ${quoted('2s')},`,
+    `${unit.repeat(2)}maxTtl: ${quoted('2s')},`,
+    `${unit}},`,
     ')',
   ];
 }

@@ -10,11 +10,16 @@ const IMPORTS = `import { Module } from '@nestjs/common';
 import { OrderModule } from './order.module.js';
 `;
 const CALL = `RedlockModule.forRoot(
-      process.env.REDLOCK_MASTERS?.split(',') ?? [
-        'redis://127.0.0.1:6381',
-        'redis://127.0.0.1:6382',
-        'redis://127.0.0.1:6383',
-      ],
+      process.env.REDLOCK_MASTERS?.split(',') ?? {
+        masters: [
+          'redis://127.0.0.1:6381',
+          'redis://127.0.0.1:6382',
+          'redis://127.0.0.1:6383',
+        ],
+        // For development: locks stop for so long if two masters restart.
+        ttl: '2s',
+        maxTtl: '2s',
+      },
     )`;
 
 function fileWith(decorator: string, imports = IMPORTS): string {
@@ -101,7 +106,8 @@ export class AppModule {}
     expect(importsOf(text)).toHaveLength(others + 1);
     expect(text).toMatch(/^ *\),\n *(?:\/\*.*\*\/ *)?\]/m); // the end of the list is on a line of its own
     expect(importsOf(text).at(-1)).toMatch(/^RedlockModule\.forRoot\(/);
-    expect(text.match(/\/\*.*?\*\/|\/\/ .*/g)).toEqual(decorator.match(/\/\*.*?\*\/|\/\/ .*/g));
+    const around = text.replace(/RedlockModule\.forRoot\([^]*?\},\n *\)/, '');
+    expect(around.match(/\/\*.*?\*\/|\/\/ .*/g)).toEqual(decorator.match(/\/\*.*?\*\/|\/\/ .*/g));
   });
 
   it('keeps the quotes, the indentation, the line endings and the missing semicolons of the file', () => {
@@ -114,8 +120,9 @@ export class AppModule {}
         'import { RedlockModule } from "nestjs-redlock"',
         '\timports: [',
         '\t\tRedlockModule.forRoot(',
-        '\t\t\tprocess.env.REDLOCK_MASTERS?.split(",") ?? [',
-        '\t\t\t\t"redis://127.0.0.1:6381",',
+        '\t\t\tprocess.env.REDLOCK_MASTERS?.split(",") ?? {',
+        '\t\t\t\tmasters: [',
+        '\t\t\t\t\t"redis://127.0.0.1:6381",',
       ]),
     );
   });
