@@ -297,7 +297,7 @@ export function describeReply(answer: MasterReply | undefined): string {
       return 'granted';
     case 'held':
       return `${answer.revoked ? 'released by force, ' : ''}held${
-        answer.remaining === undefined ? '' : ` for ${Math.ceil(answer.remaining)} ms more`
+        answer.remaining === undefined || answer.remaining <= 0 ? '' : ` for ${Math.ceil(answer.remaining)} ms more`
       }`;
     case 'unreachable':
       return answer.isPermanent ? answer.reason : `unreachable, ${answer.reason}`;

@@ -106,7 +106,7 @@ export class LockExceptionFilter implements ExceptionFilter {
   catch(error: LockNotAcquiredError | QuorumUnavailableError | LockServiceStoppedError, host: ArgumentsHost): unknown {
     this.log(error);
     const statusCode = error.code === 'LOCK_NOT_ACQUIRED' ? this.lockedStatus : error.statusCode;
-    const body = { statusCode, message: STATUS_CODES[statusCode] ?? 'Error' };
+    const body = { statusCode, message: STATUS_CODES[statusCode] ?? 'Error', code: error.code };
     const failure = { status: 'error', message: body.message, code: error.code };
     switch (host.getType<string>()) {
       case 'rpc':
@@ -115,7 +115,7 @@ export class LockExceptionFilter implements ExceptionFilter {
         emit(host, failure);
         return undefined;
       case 'graphql':
-        throw new HttpException({ ...body, code: error.code }, statusCode, { cause: error });
+        throw new HttpException(body, statusCode, { cause: error });
     }
     const response = responseOf(host);
     if (!response) throw error;

@@ -8,14 +8,14 @@ export function methodOf<Method>(
   descriptor: TypedPropertyDescriptor<Method> | undefined,
 ): Method {
   const method = descriptor?.value;
-  if (typeof target === 'function') throw misuse(where, 'a static method');
-  if (typeof method !== 'function') throw misuse(where, 'an accessor or a property');
+  if (typeof target === 'function') throw misuse(where, 'a static method', ': make it an instance method');
+  if (typeof method !== 'function') throw misuse(where, 'an accessor or a property', ': write it as a method');
   if (/Generator/.test(Object.prototype.toString.call(method))) throw misuse(where, 'a generator');
   return method;
 }
 
-export function misuse(where: string, what: string): RedlockConfigError {
-  return new RedlockConfigError(where, what, 'needs a method that returns a promise');
+export function misuse(where: string, what: string, advice = ''): RedlockConfigError {
+  return new RedlockConfigError(where, what, `needs a method that returns a promise${advice}`);
 }
 
 // A stream would run after the method has returned, without the lock.

@@ -67,7 +67,9 @@ export function refuseTwins(option: string, masters: readonly { readonly name: s
   });
 }
 
-export function masterFrom(option: string, source: RedisMasterSource, context: RedisMasterContext): ServerMaster {
+export function masterFrom(option: string, given: RedisMasterSource, context: RedisMasterContext): ServerMaster {
+  // A list in an environment variable may have spaces behind its commas.
+  const source = typeof given === 'string' ? given.trim() : given;
   return isCluster(option, source)
     ? new ClusterMaster(clusterSettings(option, source), context)
     : redisMaster(option, source, context);
@@ -121,7 +123,10 @@ function clientFrom(option: string, source: unknown): RedisClient {
 
 function copyOf(option: string, source: unknown): RedisClient {
   if (typeof source === 'string') return clientFromUrl(option, source);
-  if (typeof source !== 'object' || source === null) throw new RedlockConfigError(option, source, REQUIREMENT);
+  if (typeof source !== 'object' || source === null) {
+    const advice = source === undefined ? ': an environment variable may be missing' : '';
+    throw new RedlockConfigError(option, source, REQUIREMENT + advice);
+  }
   if (isClient(source)) return source.duplicate(OWN_SETTINGS) as RedisClient;
   if (!isPlainObject(source) || 'duplicate' in source) throw new RedlockConfigError(option, source, REQUIREMENT);
   return clientFromOptions(option, source);

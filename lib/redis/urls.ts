@@ -56,7 +56,9 @@ function isSocketPath(address: string): boolean {
 function refuseUnknown(query: URLSearchParams, known: readonly string[]): void {
   if ([...query.keys()].every((name) => known.includes(name))) return;
   const list = `${known.slice(0, -1).join(', ')} and ${known.at(-1)}`;
-  throw new UrlError(`must have no parameter but ${list}: give options instead`);
+  const isLogin = [...query.keys()].some((name) => /^(?:user(?:name)?|pass(?:word)?|pwd|auth)$/i.test(name));
+  const advice = isLogin ? 'write user and password as in redis://user:password@host:6379' : 'give options instead';
+  throw new UrlError(`must have no parameter but ${list}: ${advice}`);
 }
 
 function databaseOf(query: URLSearchParams, path: string, requirement: string): RedisOptions {
@@ -308,7 +310,10 @@ function parsed(text: string): URL {
     if (!text.includes('://')) throw new UrlError(NEEDS_SCHEME);
     const [, port] = /:\/\/(?:[^/?#]*@)?[^/?#@:]+:(\d+)(?:[/?#]|$)/.exec(text) ?? [];
     if (Number(port) > 65_535) throw new UrlError(NEEDS_PORT);
-    throw new UrlError('must be a redis:// or rediss:// URL that can be parsed, or the path of a unix socket');
+    throw new UrlError(
+      'must be a redis:// or rediss:// URL that can be parsed, or the path of a unix socket; ' +
+        'in user and password / is written %2F, ? %3F, # %23 and @ %40',
+    );
   }
 }
 

@@ -79,7 +79,11 @@ class Orders {
   }
 }
 
-const UNAVAILABLE = { status: 503, retryAfter: '1', body: { statusCode: 503, message: 'Service Unavailable' } };
+const UNAVAILABLE = {
+  status: 503,
+  retryAfter: '1',
+  body: { statusCode: 503, message: 'Service Unavailable', code: 'QUORUM_UNAVAILABLE' },
+};
 
 /** What the filter and Nest log about requests. */
 const linesOf = (level: string) => logs.filter((line) => line.startsWith(`${level} `));
@@ -107,7 +111,11 @@ describe.each(ADAPTERS)('LockExceptionFilter on $platform', ({ platform, adapter
     const { app, url } = await start(options);
     await hold(app, ttl);
     const message = status === 423 ? 'Locked' : 'Service Unavailable';
-    expect(await get(`${url}/locked`)).toEqual({ status, retryAfter, body: { statusCode: status, message } });
+    expect(await get(`${url}/locked`)).toEqual({
+      status,
+      retryAfter,
+      body: { statusCode: status, message, code: 'LOCK_NOT_ACQUIRED' },
+    });
     expect(logs).toEqual([expect.stringMatching(/^debug "order" is held by \S+ since \S+: not acquired \(/)]);
   });
 
@@ -126,7 +134,8 @@ describe.each(ADAPTERS)('LockExceptionFilter on $platform', ({ platform, adapter
   it('answers 503 while the application shuts down', async () => {
     const { url } = await start();
     logs.length = 0;
-    expect(await get(`${url}/stopped`)).toEqual(UNAVAILABLE);
+    const body = { ...UNAVAILABLE.body, code: 'LOCK_SERVICE_STOPPED' };
+    expect(await get(`${url}/stopped`)).toEqual({ ...UNAVAILABLE, body });
     expect(logs).toEqual(['debug "order" was not acquired: the lock service is shutting down']);
   });
 

@@ -267,7 +267,7 @@ describe('The text that a user sees explains a mistake in the masters:', () => {
     [
       'a missing environment variable',
       masters(undefined),
-      'be a redis:// or rediss:// URL, the path of a unix socket, ioredis options or an ioredis client, got undefined',
+      'be a redis:// or rediss:// URL, the path of a unix socket, ioredis options or an ioredis client: an environment variable may be missing, got undefined',
     ],
     [
       'a comma list',
@@ -295,16 +295,21 @@ describe('The text that a user sees explains a mistake in the masters:', () => {
 });
 
 describe('The text that a user sees explains a mistake in a method under @WithLock:', () => {
-  const NEEDS = 'needs a method that returns a promise, got';
+  const NEEDS = 'needs a method that returns a promise';
+  const MEMBER = ': write it as a method, got "an accessor or a property"';
   const NO_TEMPLATE = 'which nothing replaces: write a function, such as (id: string) => `order:${id}`';
   const MIN_HOLD = 'the ticks in between are skipped. Give a minHold that is shorter than the period';
 
   explains('RedlockConfigError: @WithLock on Shapes', [
-    ['a class', () => (untypedWithLock('a') as unknown as ClassDecorator)(Shapes), ` ${NEEDS} "a class"`],
-    ['a static method', () => decorate(Shapes, 'fixed'), `.fixed ${NEEDS} "a static method"`],
-    ['an accessor', () => decorate(Shapes.prototype, 'value'), `.value ${NEEDS} "an accessor or a property"`],
-    ['a property', () => decorate(Shapes.prototype, 'none'), `.none ${NEEDS} "an accessor or a property"`],
-    ['a generator', () => decorate(Shapes.prototype, 'stream'), `.stream ${NEEDS} "a generator"`],
+    ['a class', () => (untypedWithLock('a') as unknown as ClassDecorator)(Shapes), ` ${NEEDS}, got "a class"`],
+    [
+      'a static method',
+      () => decorate(Shapes, 'fixed'),
+      `.fixed ${NEEDS}: make it an instance method, got "a static method"`,
+    ],
+    ['an accessor', () => decorate(Shapes.prototype, 'value'), `.value ${NEEDS}${MEMBER}`],
+    ['a property', () => decorate(Shapes.prototype, 'none'), `.none ${NEEDS}${MEMBER}`],
+    ['a generator', () => decorate(Shapes.prototype, 'stream'), `.stream ${NEEDS}, got "a generator"`],
   ]);
   explains(
     'RedlockConfigError: @WithLock on Orders.run cannot lock what runs after the method has returned: use LockInterceptor, got an object (',
