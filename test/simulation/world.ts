@@ -234,7 +234,7 @@ export class World {
     if (key.endsWith(BARRIER)) sometimes.reached('an exclusive request stood at a barrier');
     const [, name] = /^shared (.*)$/s.exec(member) ?? [];
     if (name === undefined) return;
-    const isExtension = words.some((word) => String(word).includes('"prolong"'));
+    const isExtension = words.some((word) => String(word).includes('"extend_shared"'));
     if (isExtension && this.beliefs.hasToken(name)) sometimes.reached('an extension healed a shared holder');
     const [, resource] = key.split(`${NUL}queue:`);
     const isDeferred =
