@@ -216,7 +216,7 @@ export const sections: readonly Section[] = [
         'P writes three markers as if the masters were new',
       'no process lives that knew the data': {
         knows: 0,
-        story: 'a limit: Q cannot tell masters that all lost their data from new ones',
+        story: 'a limit: to Q, masters that all lost their data look like new ones',
       },
     }),
   },
