@@ -117,6 +117,9 @@ export interface ShardStatus {
   readonly partitions: number;
 }
 
+/** The reason of a {@link Quarantine} of a master whose data has not been read yet. */
+export const UNREAD_DATA = 'its data is being looked at';
+
 /** The reason of a {@link Quarantine} that begins on new masters, too. */
 export const NEW_DATA = 'its data is new to all processes';
 

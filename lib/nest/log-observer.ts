@@ -1,10 +1,10 @@
 import type { Clock, Timer } from '../core/clock.js';
 import type { LoggerService } from '@nestjs/common';
 import { describeReply, formatReports } from '../core/errors.js';
-import { quorumWithin, type RedlockStatus, votingIn } from '../core/health/status.js';
+import { type MasterStatus, quorumWithin, type RedlockStatus, votingIn } from '../core/health/status.js';
 import type { LockObserver } from '../core/observer.js';
 import { duration, showNames, votesOf } from '../core/display.js';
-import { NEW_DATA } from '../core/master.interface.js';
+import { NEW_DATA, UNREAD_DATA } from '../core/master.interface.js';
 
 // Lines of one subject that are written at once.
 const BURST = 6;
@@ -102,8 +102,10 @@ class NewcomerLog {
     return this.ends.delete(master);
   }
 
+  // One whose data is still being read will be new, too, or have a line of its own.
   hasAll({ masters }: RedlockStatus): boolean {
-    return masters.every(({ master, state }) => state === 'quarantined' && this.ends.has(master));
+    const isNew = ({ master, reason }: MasterStatus): boolean => this.ends.has(master) || reason === UNREAD_DATA;
+    return this.ends.size > 0 && masters.every((each) => each.state === 'quarantined' && isNew(each));
   }
 
   flush(): void {

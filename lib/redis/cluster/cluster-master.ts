@@ -9,6 +9,7 @@ import {
   type ReplyCallback,
   type ShardStatus,
   type UnreachableReply,
+  UNREAD_DATA,
 } from '../../core/master.interface.js';
 import { RedisOperator, type Scan, type ServerOperator } from '../redis-state.js';
 import { ClusterNames } from './cluster-names.js';
@@ -320,7 +321,7 @@ export class ClusterMaster implements Master {
     const soonest = guard.states
       .flatMap((state) => state.quarantineAt(now, guard.longest) ?? [])
       .sort((one, other) => one.remaining - other.remaining)[0];
-    const { reason = 'its data is being looked at' } = soonest ?? {};
+    const { reason = UNREAD_DATA } = soonest ?? {};
     return { reason, remaining: remaining ?? guard.longest };
   }
 

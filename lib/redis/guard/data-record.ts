@@ -1,5 +1,5 @@
 import { elapsedBetween, type Instant } from '../../core/clock.js';
-import { NEW_DATA, type Quarantine } from '../../core/master.interface.js';
+import { NEW_DATA, type Quarantine, UNREAD_DATA } from '../../core/master.interface.js';
 import type { ServerIdentity } from '../replies.js';
 import { ANNOUNCED_FOR } from '../scripts/constants.js';
 import type { Marker, MarkerChange } from './marker.js';
@@ -65,7 +65,7 @@ export class DataRecord {
   seenSince: Instant | undefined;
   // When this client first saw that the data is unknown; `undefined` while it is known.
   unknownSince: Instant | undefined;
-  reason = 'its data is being looked at';
+  reason: string = UNREAD_DATA;
   replid = '';
   // A step of the clock is being judged: no grant counts meanwhile.
   isSuspect = false;

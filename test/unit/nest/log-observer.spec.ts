@@ -77,8 +77,8 @@ describe('The lines about new masters', () => {
 
   function boot(usualWait: number | undefined, ...masters: MasterStatus[]) {
     const { log, ...recorded } = recording(usualWait);
-    for (const { master, state, remaining = 0 } of masters) {
-      if (state === 'quarantined') log.masterQuarantined?.(master, reason, remaining);
+    for (const { master, reason: own, remaining = 0 } of masters) {
+      if (own === reason) log.masterQuarantined?.(master, reason, remaining);
     }
     log.firstStatus?.(summarize('web:1', masters));
     return { log, ...recorded };
@@ -94,6 +94,11 @@ describe('The lines about new masters', () => {
       ...['a', 'b', 'c'].map((master) => `debug master ${master} is new, and votes`),
     ]);
     expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('say the same if the data of one of them is still being read', () => {
+    const { lines } = boot(2_500, a, b, { ...c, reason: 'its data is being looked at' });
+    expect(lines).toEqual([expect.stringMatching(/^log the masters are new: locks in about 2\.5 s as a rule, /)]);
   });
 
   it('warn of each that does not vote in twice the usual time, once', async () => {
