@@ -13,7 +13,10 @@ export interface ObservedService {
   readonly status: () => RedlockStatus;
 }
 
-/** Receives events, for example to log or to count them. Called synchronously; must not throw. */
+/**
+ * Receives events, for example to log or to count them. Called synchronously; must not throw. What concerns a master or
+ * the service is reported in the asynchronous context of the application, not of the request that has met it.
+ */
 export interface LockObserver {
   /**
    * A lock service was created. Called before all other events; the status is available afterwards. The returned
@@ -126,23 +129,30 @@ export interface AcquisitionObserver {
 
 type Listening = LockObserver | AcquisitionObserver;
 
-const EVENTS = [
-  ...(['stopped', 'firstStatus', 'lockInDanger', 'skipped'] as const),
-  ...(['lockLost', 'masterAnswered', 'masterSilent', 'masterQuarantined'] as const),
-  ...(['masterRefused', 'masterVotesAgain', 'masterAtRisk', 'masterRiskEnded', 'masterAnswersAgain'] as const),
-  ...(['masterLost', 'masterFound', 'quorumLost', 'quorumRestored', 'clientClockLagged', 'ttlCut'] as const),
+// Of one call, or of its lock.
+const OF_CALLS = ['lockInDanger', 'skipped', 'lockLost', 'masterAnswered', 'ttlCut'] as const;
+const OF_THE_SERVICE = [
+  ...(['stopped', 'firstStatus', 'masterSilent', 'masterQuarantined', 'masterRefused', 'masterVotesAgain'] as const),
+  ...(['masterAtRisk', 'masterRiskEnded', 'masterAnswersAgain', 'masterLost', 'masterFound'] as const),
+  ...(['quorumLost', 'quorumRestored', 'clientClockLagged'] as const),
 ] as const satisfies (keyof LockObserver)[];
 
 // Has only the callbacks that at least one observer defines, so unobserved events cost nothing. `failed` receives what
-// an observer throws, which affects neither the locks nor the others; it must not throw.
-export function combine(observers: readonly LockObserver[], failed: (error: unknown) => void): LockObserver {
+// an observer throws, which affects neither the locks nor the others; it must not throw. `apart` runs what belongs to no
+// call in a context of its own: without it, a line of the log about a master has the trace id of some request.
+export function combine(
+  observers: readonly LockObserver[],
+  failed: (error: unknown) => void,
+  apart: (action: () => void) => void = (action) => action(),
+): LockObserver {
   const notify: Notify = (listeners, event, args) => notifyAll(listeners, event, args, failed);
   const combined = {};
-  for (const event of EVENTS) {
+  const add = (event: keyof LockObserver, through: Notify): void => {
     const listeners = observers.filter((observer) => observer[event] !== undefined);
-    if (listeners.length === 0) continue;
-    Reflect.set(combined, event, (...args: unknown[]) => notify(listeners, event, args));
-  }
+    if (listeners.length > 0) Reflect.set(combined, event, (...args: unknown[]) => through(listeners, event, args));
+  };
+  for (const event of OF_CALLS) add(event, notify);
+  for (const event of OF_THE_SERVICE) add(event, (...all) => apart(() => notify(...all)));
   if (observers.some((observer) => observer.acquiring !== undefined))
     Reflect.set(combined, 'acquiring', acquiring(observers, notify, failed));
   const jobs = observers.flatMap((observer) => observer.jobs ?? []);
@@ -219,8 +229,11 @@ export class ObserverHub {
   readonly observer: LockObserver = {};
   private observers: readonly LockObserver[] = [];
 
-  // `failed` must not throw.
-  constructor(private readonly failed: (error: unknown) => void = () => undefined) {}
+  // As for `combine`.
+  constructor(
+    private readonly failed: (error: unknown) => void = () => undefined,
+    private readonly apart?: (action: () => void) => void,
+  ) {}
 
   add(...observers: readonly LockObserver[]): this {
     return this.set([...this.observers, ...observers]);
@@ -234,7 +247,7 @@ export class ObserverHub {
 
   private set(observers: readonly LockObserver[]): this {
     this.observers = observers;
-    Object.assign(this.observer, combine(this.observers, this.failed));
+    Object.assign(this.observer, combine(this.observers, this.failed, this.apart));
     return this;
   }
 }

@@ -13,6 +13,7 @@ import { IdleCheck, QuorumWatch, type RedlockStatus } from '../core/health/statu
 import { type LockObserver, ObserverHub } from '../core/observer.js';
 import { quorumOf } from '../core/acquire/quorum-call.js';
 import type { RestartGuard } from '../redis/guard/restart-guard.js';
+import { apart } from '../runtime/system-clock.js';
 import { SystemRandom } from '../runtime/system-random.js';
 import { LockService } from './lock.service.js';
 import { logTo } from './log-observer.js';
@@ -115,7 +116,9 @@ export async function createRedlockRuntime(
   if (warning !== undefined) warn(warning);
   const random = new SystemRandom();
   const status = (): RedlockStatus => redlock.status();
-  const hub = new ObserverHub(reportTo(logger)).add(logTo(logger, clock, () => guard?.newMasters.usualWait, status));
+  const hub = new ObserverHub(reportTo(logger), apart).add(
+    logTo(logger, clock, () => guard?.newMasters.usualWait, status),
+  );
   const { observer } = hub;
   if (!enabled) {
     logger.warn('locking is disabled by `enabled: false`: everything runs without locks');

@@ -125,6 +125,11 @@ const NOTICEABLE = 5;
 // request, and meet the locks that the request holds as its own. That of the import belongs to no request.
 const ownContext = new AsyncResource('nestjs-redlock');
 
+// Runs what belongs to no request.
+export function apart(action: () => void): void {
+  ownContext.runInAsyncScope(action);
+}
+
 // All timers share one Node timer.
 export class SystemClock implements Clock {
   private readonly timers = new TimerQueue((keepsAlive) => this.keepAlive(keepsAlive));

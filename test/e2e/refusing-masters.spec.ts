@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { type LockObserver, LockService, RedlockModule } from 'nestjs-redlock';
 import { command } from '../support/command.js';
@@ -62,10 +63,15 @@ describe('An application whose masters refuse every write', () => {
   });
 
   it('notices it when an acquisition fails, and a probe beside releases does not hide it', async () => {
-    const locks = await start();
+    const request = new AsyncLocalStorage<string>();
+    const contexts: unknown[] = [];
+    const noteContext = () => contexts.push(request.getStore());
+    const locks = await start({ masterRefused: noteContext, quorumLost: noteContext });
     const held = await Promise.all(['x', 'y', 'z'].map((key) => locks.acquire(key)));
     for (const server of masters.servers) await memoryOf(server, '1');
-    await expect(locks.acquire('order', { wait: 0 })).rejects.toThrow('OOM');
+    await expect(request.run('a request', () => locks.acquire('order', { wait: 0 }))).rejects.toThrow('OOM');
+    // What concerns the masters is reported in the context of the application.
+    expect(new Set(contexts)).toEqual(new Set([undefined]));
     expect(locks.status().canVote).toBe(false);
     const releases = held.map((lock) => lock.release());
     await expect(locks.probe()).resolves.toMatchObject({ canVote: false });

@@ -1,5 +1,7 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { describe, expect, it } from '@jest/globals';
 import { type AcquisitionObserver, combine, type LockObserver, ObserverHub } from '../../../lib/core/observer.js';
+import { apart } from '../../../lib/runtime/system-clock.js';
 import { combineJobObservers, type JobObserver } from '../../../lib/core/jobs/job-observer.js';
 import { Rig } from '../support/rig.js';
 
@@ -131,6 +133,20 @@ describe('Without an observer of acquisitions', () => {
 });
 
 describe('ObserverHub', () => {
+  it('reports what concerns a master outside of the context of a call, and what concerns the call inside', () => {
+    const store = new AsyncLocalStorage<string>();
+    const seen: unknown[] = [];
+    const observer = new ObserverHub(undefined, apart).add({
+      masterRefused: (...args) => void seen.push(store.getStore(), ...args),
+      ttlCut: (wanted) => void seen.push(store.getStore(), wanted),
+    }).observer;
+    store.run('a request', () => {
+      observer.masterRefused?.('a', 'it is a replica');
+      observer.ttlCut?.(100, 50, []);
+    });
+    expect(seen).toEqual([undefined, 'a', 'it is a replica', 'a request', 100]);
+  });
+
   it('calls an observer that precedes the others first', () => {
     const seen: string[] = [];
     const hub = new ObserverHub().add({ masterFound: () => void seen.push('first') });
