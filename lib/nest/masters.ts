@@ -13,7 +13,8 @@ import { isServerMaster, masterFrom, refuseTwins, type ServerMaster } from '../r
 import type { RedisMasterContext } from '../redis/redis-client.interface.js';
 import { RequestEncoder } from '../redis/request-encoding.js';
 import { redactAddress } from '../redis/urls.js';
-import { adviceFor, countOf, hasMethods } from './module-settings.js';
+import { hasMethods } from '../core/settings/table.js';
+import { adviceFor, countOf } from './module-settings.js';
 import type { MasterSource } from './redlock-module-options.interface.js';
 
 interface Dependencies {

@@ -17,6 +17,10 @@ import { REDLOCK_OPTIONS, resolveSettings, type Settings } from '../core/setting
 import {
   duration,
   flag,
+  hasMethods,
+  isObject,
+  list,
+  objectWith,
   only,
   optional,
   parseOptions,
@@ -42,22 +46,6 @@ export function countOf(sources: unknown): number | undefined {
   } catch {
     return undefined;
   }
-}
-
-export function hasMethods(value: unknown, methods: readonly string[]): value is object {
-  try {
-    return isObject(value) && methods.every((method) => typeof Reflect.get(value, method) === 'function');
-  } catch {
-    return false;
-  }
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
-}
-
-function isListOfObjects(value: unknown): boolean {
-  return Array.isArray(value) && value.every(isObject);
 }
 
 // An observer may return another one for each service.
@@ -137,15 +125,15 @@ function smallestGap(values: readonly number[], size: number): number {
   return Math.min(...values.map((value, index) => (values[index + 1] ?? (values[0] ?? 0) + size) - value));
 }
 
-const CLOCK: readonly (keyof Clock)[] = ['read', 'schedule', 'afterInput'];
+export const clockOption = optional(objectWith<Clock>(['read', 'schedule', 'afterInput']));
 
 const OWN_OPTIONS = {
   enabled: optional(flag, true),
   lazyConnect: optional(flag, false),
   connectTimeout: optional(duration(1), 5_000),
   drainTimeout: optional(duration(0), 5_000),
-  clock: optional(only<Clock>(`an object with the methods ${CLOCK.join(', ')}`, (value) => hasMethods(value, CLOCK))),
-  observers: optional(only<readonly LockObserver[]>('a list of observers', isListOfObjects), []),
+  clock: clockOption,
+  observers: optional(list('a list of observers', only<LockObserver>('an observer', isObject)), []),
 };
 
 export const MODULE_OPTIONS = {

@@ -22,7 +22,7 @@ import type {
 } from '../core/observer.js';
 import { Instruments, observeStatus, ResourcePatterns } from './instruments.js';
 import type { MasterReply, MasterRequest } from '../core/master.interface.js';
-import { method, optional, readOptions, type TableOf, unchecked } from '../core/settings/table.js';
+import { isObject, method, objectWith, only, optional, readOptions, type TableOf } from '../core/settings/table.js';
 import { JobMetrics } from './job-metrics.js';
 
 type Outcome = 'granted' | 'held' | 'skipped' | 'unavailable' | 'stopped' | 'aborted';
@@ -123,9 +123,9 @@ export interface OpenTelemetryOptions {
 
 const TABLE = {
   resourceOf: optional(method<NonNullable<OpenTelemetryOptions['resourceOf']>>('a function')),
-  attributes: unchecked,
-  tracerProvider: unchecked,
-  meterProvider: unchecked,
+  attributes: optional(only<Attributes>('an object', isObject)),
+  tracerProvider: optional(objectWith<TracerProvider>(['getTracer'])),
+  meterProvider: optional(objectWith<MeterProvider>(['getMeter'])),
 } satisfies TableOf<OpenTelemetryOptions>;
 
 interface Sinks {

@@ -8,8 +8,9 @@ import { ObserverHub } from '../core/observer.js';
 import { Redlock } from '../core/redlock.js';
 import type { RedlockOptions } from '../core/settings/options.js';
 import { REDLOCK_OPTIONS, resolveSettings } from '../core/settings/settings.js';
-import { type TableOf, unchecked } from '../core/settings/table.js';
+import { list, objectWith, optional, parseOptions, type TableOf } from '../core/settings/table.js';
 import { LockService } from '../nest/lock.service.js';
+import { clockOption } from '../nest/module-settings.js';
 import { RedlockRuntime } from '../nest/redlock.runtime.js';
 import { MemoryMaster } from '../memory/memory-master.js';
 import { assignLockService } from '../nest/with-lock.decorator.js';
@@ -28,11 +29,12 @@ export interface MemoryLockServiceOptions extends RedlockOptions {
   clock?: Clock;
 }
 
-export const MEMORY_OPTIONS = {
-  ...REDLOCK_OPTIONS,
-  masters: unchecked,
-  clock: unchecked,
-} satisfies TableOf<MemoryLockServiceOptions>;
+const OWN_OPTIONS = {
+  masters: optional(list('a list of at least one master in memory', objectWith<MemoryMaster>(['ask', 'pause']), 1)),
+  clock: clockOption,
+};
+
+export const MEMORY_OPTIONS = { ...REDLOCK_OPTIONS, ...OWN_OPTIONS } satisfies TableOf<MemoryLockServiceOptions>;
 
 /**
  * Creates a lock service without a module and without Redis, with real locks: for objects that a test creates itself,
@@ -54,10 +56,9 @@ export function memoryLockService(options: MemoryLockServiceOptions = {}): LockS
 }
 
 export function createMemoryRuntime(options: MemoryLockServiceOptions): RedlockRuntime {
-  const { clock = new SystemClock(), masters = [new MemoryMaster(clock)], ...rest } = options;
-  if (masters.length === 0) throw new RedlockConfigError('masters', masters, 'must be a list of at least one master');
-  const { instance = defaultInstance() } = rest;
-  const settings = resolveSettings({ ...rest, instance }, masters.length);
+  const { clock = new SystemClock(), masters = [new MemoryMaster(clock)] } = parseOptions(OWN_OPTIONS, options);
+  const { instance = defaultInstance() } = options;
+  const settings = resolveSettings({ ...options, instance }, masters.length);
   const hub = new ObserverHub();
   const redlock = new Redlock(masters, settings, { clock, random: new SystemRandom(), observer: hub.observer });
   void redlock.open();

@@ -168,7 +168,7 @@ describe('The testing module', () => {
       );
       expect(() => RedlockTestingModule.forRoot({ name: '' })).toThrow(refusal('name'));
       expect(() => memoryLockService({ master: [] } as object)).toThrow(refusal('memoryLockService'));
-      for (const options of [{ ttl: '1 minute' }, { masters: [] }] as object[]) {
+      for (const options of [{ ttl: '1 minute' }, { masters: [] }, { clock: null }] as object[]) {
         const module = RedlockTestingModule.forRoot(options);
         await expect(boot({ imports: [module] })).rejects.toEqual(refusal(Object.keys(options).join()));
       }

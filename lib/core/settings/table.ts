@@ -72,6 +72,23 @@ export function method<T>(kind: string): Parser<T> {
   return only(kind, (value) => typeof value === 'function');
 }
 
+export function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}
+
+export function hasMethods(value: unknown, methods: readonly string[]): value is object {
+  try {
+    return isObject(value) && methods.every((method) => typeof Reflect.get(value, method) === 'function');
+  } catch {
+    return false;
+  }
+}
+
+export function objectWith<T extends object>(methods: readonly (keyof T & string)[]): Parser<T> {
+  const kind = `an object with the method${methods.length > 1 ? 's' : ''} ${methods.join(', ')}`;
+  return only(kind, (value) => hasMethods(value, methods));
+}
+
 // `where` is put before the names of the options in messages.
 export function parseOptions<T extends Table>(table: T, options: object, where?: string): ValuesOf<T> {
   const values: Record<string, unknown> = {};

@@ -288,6 +288,9 @@ describe('openTelemetry()', () => {
   it('refuses unknown and invalid options', () => {
     expect(() => openTelemetry({ resourceof: String } as never)).toThrow('did you mean resourceOf?');
     expect(() => openTelemetry({ resourceOf: 'order' as never })).toThrow('resourceOf must be a function');
+    expect(() => openTelemetry({ tracerProvider: null as never })).toThrow(
+      'tracerProvider must be an object with the method getTracer',
+    );
   });
 
   it('does nothing, and breaks nothing, if no SDK is registered', async () => {
