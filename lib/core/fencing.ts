@@ -20,6 +20,8 @@ interface FencingTokenOptions {
 export class FencingToken {
   private agreed: Promise<number> | undefined;
   private goOn: (() => void) | undefined;
+  // Absent before the masters have agreed.
+  drawn: number | undefined;
 
   constructor(private readonly options: FencingTokenOptions) {}
 
@@ -43,7 +45,7 @@ export class FencingToken {
       const token = await leasedKeys.drawToken();
       // An agreement that is reached after the end of the validity does not count.
       await assertHeld();
-      if (token !== undefined) return token;
+      if (token !== undefined) return (this.drawn = token);
       await this.pause(longestPause() * random.fraction());
     }
   }

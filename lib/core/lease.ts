@@ -223,6 +223,11 @@ export class Lease extends ListMember<Lease> {
     return this.fencing.value;
   }
 
+  // Absent unless it was drawn.
+  get drawnToken(): number | undefined {
+    return this.fencing?.drawn;
+  }
+
   get state(): LockState {
     const { clock, random, masters } = this.context;
     const { stateAccess } = this.keys;

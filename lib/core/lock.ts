@@ -1,6 +1,7 @@
 import type { Duration } from './settings/duration.js';
 import { type LockLostError, RedlockConfigError } from './errors.js';
 import { showNames } from './display.js';
+import { Keyspace } from './keyspace.js';
 import type { LockMode } from './settings/options.js';
 import type { Lease } from './lease.js';
 import { resolveTtl } from './settings/settings.js';
@@ -128,6 +129,17 @@ export class Lock implements AsyncDisposable {
       throw new RedlockConfigError('mode', this.mode, requirement, message);
     }
     return this.#lease.fencingToken();
+  }
+
+  /**
+   * For the fence of a database: the keys on the masters, and the number, if {@link fencingToken} has been called.
+   * @internal
+   */
+  get fence(): { readonly keys: readonly string[]; readonly token: number | undefined } {
+    const { resources, slot, context, drawnToken } = this.#lease;
+    const keyspace = new Keyspace(context.settings.keyPrefix);
+    const { keys } = slot === undefined ? keyspace.namesOf(resources) : keyspace.namesOfSlots(resources.join(), [slot]);
+    return { keys, token: drawnToken };
   }
 
   /**

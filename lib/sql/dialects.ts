@@ -1,0 +1,199 @@
+import type { Lock } from '../core/lock.js';
+import {
+  type FenceRow,
+  fenceRowsOf,
+  misuse,
+  ranOutside,
+  refuse,
+  type Row,
+  rowsOf,
+  type Run,
+  says,
+  unrecognized,
+} from './fence-row.js';
+
+/** The databases that `fence` knows. `mysql` is MariaDB, too. */
+export type FenceDialect = 'postgres' | 'mysql' | 'sqlite';
+
+interface FenceSettings {
+  readonly allowSavepoint: boolean;
+}
+
+type Fence = (rows: readonly FenceRow[], run: Run, settings: FenceSettings) => Promise<void>;
+
+// Exactly one row, also for a stale token. A row that is inserted or updated inside a savepoint has the number of the
+// subtransaction, and not that of the transaction. Each parameter stands once and in order, so that `$1` can become `?`.
+const POSTGRES_FENCE = `
+  WITH f AS (
+    INSERT INTO redlock_fence AS f (resource, token) VALUES ($1::text, $2::text::bigint)
+    ON CONFLICT (resource) DO UPDATE SET token = EXCLUDED.token WHERE f.token <= EXCLUDED.token
+    RETURNING token, xmin::text AS x
+  )
+  SELECT (SELECT token::text FROM f) AS fenced, (SELECT x FROM f) AS x, pg_current_xact_id()::text AS tx,
+    (pg_current_xact_id()::text::numeric % 4294967296)::text AS top`;
+// Another transaction, or none: autocommit, or another connection of the pool. The setting, which ends with the transaction,
+// is its number and, line by line, what it has fenced.
+const POSTGRES_CONFIRM = `
+  SELECT pg_current_xact_id_if_assigned()::text AS tx,
+    set_config('redlock.fence', CASE split_part(current_setting('redlock.fence', true), chr(10), 1) WHEN $1::text
+      THEN current_setting('redlock.fence', true) ELSE $2::text END || chr(10) || $3::text, true) AS fenced`;
+const POSTGRES_STORED = `SELECT token::text AS token FROM redlock_fence WHERE resource = $1::text`;
+// An error aborts the transaction: its COMMIT rolls back, also where the refusal is swallowed, and no row stays locked.
+const POSTGRES_POISON = `SELECT CAST('redlock: stale fencing token' AS integer)`;
+
+const fencePostgres: Fence = async (rows, run, settings) => {
+  try {
+    for (const row of rows) await fencePostgresRow(row, run, settings);
+  } catch (error) {
+    await run(POSTGRES_POISON).catch(() => undefined);
+    throw error;
+  }
+};
+
+async function fencePostgresRow(row: FenceRow, run: Run, { allowSavepoint }: FenceSettings): Promise<void> {
+  const { name, token } = row;
+  const answer = await run(POSTGRES_FENCE, [name, token]);
+  const { fenced, x, tx, top } = only(answer, [name], ['tx', 'top']);
+  if (fenced !== token) {
+    const { token: stored } = only(await run(POSTGRES_STORED, [name]), [name], ['token']);
+    throw refuse(row, stored);
+  }
+  const confirmed = await run(POSTGRES_CONFIRM, [tx, tx, name]);
+  if (confirmed[0]?.['tx'] !== tx) throw ranOutside([name]);
+  if (x !== top && !allowSavepoint) {
+    const problem = 'ran inside a savepoint: fence before the first nested transaction';
+    throw misuse('query', [name], `${problem}, or pass \`allowSavepoint: true\``);
+  }
+}
+
+const MYSQL_INSERT = `
+  INSERT INTO redlock_fence (resource, token, fences) VALUES (?, 0, 0) ON DUPLICATE KEY UPDATE resource = resource`;
+// The newest row, and the one that the other statements of this transaction see.
+const MYSQL_LOCK = `
+  SELECT CAST(token AS CHAR) AS token, CAST(fences AS CHAR) AS fences FROM redlock_fence WHERE resource = ? FOR UPDATE`;
+const MYSQL_SEE = `SELECT CAST(fences AS CHAR) AS fences FROM redlock_fence WHERE resource = ?`;
+const MYSQL_UPDATE = `UPDATE redlock_fence SET token = ?, fences = fences + 1 WHERE resource = ?`;
+
+// No refusal rolls back: later statements of the caller would commit by themselves.
+const fenceMysql: Fence = async (rows, run) => {
+  const names = rows.map(({ name }) => name);
+  try {
+    await run('SAVEPOINT redlock_probe');
+    await run('RELEASE SAVEPOINT redlock_probe');
+  } catch (error) {
+    throw says(error, /SAVEPOINT redlock_probe does not exist/i) ? ranOutside(names) : error;
+  }
+  for (const row of rows) {
+    const { name, token } = row;
+    await run(MYSQL_INSERT, [name]);
+    const newest = only(await run(MYSQL_LOCK, [name]), [name], ['token', 'fences']);
+    if (BigInt(newest.token) > BigInt(token)) throw refuse(row, newest.token);
+    const [seen] = await run(MYSQL_SEE, [name]);
+    if (seen?.['fences'] !== newest.fences) {
+      const problem = 'came too late: this transaction read before the fence';
+      throw misuse('query', [name], `${problem}; make the fence its first statement`);
+    }
+    await run(MYSQL_UPDATE, [token, name]);
+  }
+};
+
+/** What {@link fenceStatement} gives. */
+export interface FenceStatement {
+  /** For the connection whose transaction is to be fenced. */
+  readonly sql: string;
+  /** The values of the parameters, in order. */
+  readonly params: string[];
+  /**
+   * Checks the rows that the statement returned.
+   *
+   * @throws {@link StaleTokenError} if a later holder has fenced before
+   * @throws {@link RedlockConfigError} if these are not its rows
+   */
+  readonly check: (rows: unknown) => void;
+}
+
+/**
+ * The fence for SQLite as one statement, for drivers that are synchronous and are not covered by {@link fenceSync}. It does
+ * not notice that it runs outside a transaction.
+ *
+ * @param lock an exclusive lock or a permit whose `fencingToken()` has been awaited
+ * @throws {@link RedlockConfigError} if the lock is shared, or its token has not been drawn
+ */
+export function fenceStatement(lock: Lock): FenceStatement {
+  return statementOf(fenceRowsOf(lock));
+}
+
+// One row for each resource, also for a stale token. They need no order: a database has one writer.
+export function statementOf(rows: readonly FenceRow[]): FenceStatement {
+  const values = rows.map(() => '(?, CAST(? AS INTEGER))').join(', ');
+  const sql = `
+    INSERT INTO redlock_fence (resource, token) VALUES ${values}
+    ON CONFLICT (resource) DO UPDATE SET token = max(token, excluded.token)
+    RETURNING resource, CAST(token AS TEXT) AS token`;
+  const check = (answer: unknown): void => {
+    const answers = rowsOf(answer);
+    for (const row of rows) {
+      const found = answers.filter(({ resource }) => resource === row.name);
+      const { token } = only(found, [row.name], ['token']);
+      if (token !== row.token) throw refuse(row, token);
+    }
+  };
+  return { sql, params: rows.flatMap(({ name, token }) => [name, token]), check };
+}
+
+// What `BEGIN` answers inside a transaction. Outside, it begins one, which has to end.
+export const NESTED_BEGIN = /within a transaction/i;
+
+const fenceSqlite: Fence = async (rows, run) => {
+  const isOutside = await run('BEGIN').then(
+    () => true,
+    (error: unknown) => {
+      if (says(error, NESTED_BEGIN)) return false;
+      throw error;
+    },
+  );
+  if (isOutside) {
+    await run('ROLLBACK');
+    throw ranOutside(rows.map(({ name }) => name));
+  }
+  const { sql, params, check } = statementOf(rows);
+  check(await run(sql, params));
+};
+
+export const FENCES: Readonly<Record<FenceDialect, Fence>> = {
+  postgres: fencePostgres,
+  mysql: fenceMysql,
+  sqlite: fenceSqlite,
+};
+
+// Of databases that find conflicts only when they commit, or may: a fence in them promises nothing.
+const UNSUITABLE = /cockroach|yugabyte|-yb-|tidb|redshift|greenplum|materialize|vitess/i;
+
+export async function dialectOf(rows: readonly FenceRow[], run: Run): Promise<FenceDialect> {
+  const names = rows.map(({ name }) => name);
+  let version: unknown;
+  try {
+    const [row] = await run('SELECT version() AS version');
+    version = row?.['version'];
+  } catch (error) {
+    if (says(error, /no such function: version/i)) return 'sqlite';
+    throw error;
+  }
+  if (typeof version !== 'string') throw unrecognized(names, version);
+  if (!UNSUITABLE.test(version)) {
+    if (version.startsWith('PostgreSQL ')) return 'postgres';
+    if (/^\d+\.\d+/.test(version)) return 'mysql';
+  }
+  throw misuse('query', names, `does not know ${JSON.stringify(version)}: use PostgreSQL, MySQL, MariaDB or SQLite`);
+}
+
+// The only row, with these columns as strings.
+function only<Name extends string>(
+  answer: readonly Row[],
+  names: readonly string[],
+  columns: readonly Name[],
+): Row & Readonly<Record<Name, string>> {
+  const [row, another] = answer;
+  if (!row || another || columns.some((column) => typeof row[column] !== 'string')) throw unrecognized(names, answer);
+  return row as Row & Readonly<Record<Name, string>>;
+}

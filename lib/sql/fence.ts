@@ -1,0 +1,114 @@
+import type { Lock } from '../core/lock.js';
+import { flag, method, only, optional, readOptions, type TableOf } from '../core/settings/table.js';
+import { dialectOf, type FenceDialect, FENCES, NESTED_BEGIN, statementOf } from './dialects.js';
+import { fenceRowsOf, misuse, ranOutside, rowsOf, type Run, says } from './fence-row.js';
+
+/**
+ * Sends a statement in the transaction that is to be fenced, and returns what the driver returns. The parameters are `$1`,
+ * `$2` on PostgreSQL, once each and in order, and `?` elsewhere.
+ */
+export type FenceQuery = (sql: string, params: string[]) => unknown;
+
+/** Options of {@link fence}. */
+export interface FenceOptions {
+  /**
+   * The database. Otherwise its version is asked for first, which takes a round trip.
+   * @default as the database answers
+   */
+  readonly dialect?: FenceDialect;
+  /**
+   * On PostgreSQL, fence inside a savepoint, too. The fence lasts as long as the savepoint is not rolled back. MySQL and
+   * SQLite do not show savepoints, and never refuse.
+   * @default false
+   */
+  readonly allowSavepoint?: boolean;
+}
+
+/** A connection of better-sqlite3, `node:sqlite` or libsql. */
+export interface SyncDatabase {
+  exec(sql: string): unknown;
+  prepare(sql: string): { all(...params: string[]): unknown[] };
+}
+
+export const FENCE_OPTIONS = {
+  dialect: optional(
+    only<FenceDialect>("'postgres', 'mysql' or 'sqlite'", (value) => Object.hasOwn(FENCES, value as PropertyKey)),
+  ),
+  allowSavepoint: optional(flag, false),
+} satisfies TableOf<FenceOptions>;
+
+const queryFunction = method<FenceQuery>('a function that sends a statement in the transaction');
+
+/**
+ * Fences a transaction: from here on, no transaction that was fenced by an earlier holder of the lock's resources commits
+ * while this one is open, and none ever does when this one has committed. Waits for such a transaction that is open.
+ *
+ * Make it the first statement of every transaction under the lock, also of one that only reads, and read afterwards. The
+ * table is that of {@link fenceMigration}.
+ *
+ * ```ts
+ * await locks.withLock('stock:teapot', async (lock) => {
+ *   await lock.fencingToken(); // before the transaction begins
+ *   await database.transaction(async (tx) => {
+ *     await fence(lock, (sql, params) => tx.query(sql, params));
+ *   });
+ * });
+ * ```
+ *
+ * @param lock an exclusive lock or a permit whose `fencingToken()` has been awaited
+ * @param query sends a statement in the transaction, on its connection
+ * @throws {@link StaleTokenError} if a later holder has fenced before: let the transaction roll back
+ * @throws {@link RedlockConfigError} if an argument is invalid, or `query` does not send to a transaction, or sends to one
+ *   inside a savepoint or, on MySQL, to one that has read before; the database is not one that locks rows, or has no table
+ * @throws the error of the driver, for example `40001` or `40P01`: run the whole transaction again
+ * @see https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
+ */
+export async function fence(lock: Lock, query: FenceQuery, options: FenceOptions = {}): Promise<void> {
+  const { dialect, allowSavepoint } = readOptions('fence', options, FENCE_OPTIONS);
+  const send = queryFunction('query', query);
+  const rows = fenceRowsOf(lock);
+  const run: Run = async (sql, params = []) => {
+    try {
+      return rowsOf(await send(sql.trim(), params));
+    } catch (error) {
+      throw missing(lock, error);
+    }
+  };
+  await FENCES[dialect ?? (await dialectOf(rows, run))](rows, run, { allowSavepoint });
+}
+
+/**
+ * {@link fence} for SQLite drivers whose transactions are synchronous.
+ *
+ * @param lock an exclusive lock or a permit whose `fencingToken()` has been awaited
+ * @param database the connection, inside its transaction
+ * @throws {@link StaleTokenError} if a later holder has fenced before: let the transaction roll back
+ * @throws {@link RedlockConfigError} if an argument is invalid, no transaction is open, or there is no table
+ * @throws the error of the driver, for example `database is locked`: run the whole transaction again
+ */
+export function fenceSync(lock: Lock, database: SyncDatabase): void {
+  const rows = fenceRowsOf(lock);
+  if (isOutside(database)) throw ranOutside(rows.map(({ name }) => name));
+  const { sql, params, check } = statementOf(rows);
+  try {
+    check(database.prepare(sql).all(...params));
+  } catch (error) {
+    throw missing(lock, error);
+  }
+}
+
+function isOutside(database: SyncDatabase): boolean {
+  try {
+    database.exec('BEGIN');
+  } catch (error) {
+    if (says(error, NESTED_BEGIN)) return false;
+    throw error;
+  }
+  database.exec('ROLLBACK');
+  return true;
+}
+
+function missing({ resources }: Lock, error: unknown): unknown {
+  if (!says(error, /redlock_fence["'`]? (?:does not|doesn't) exist|no such table: \S*redlock_fence/i)) return error;
+  return misuse('query', resources, 'found no table redlock_fence: run `fenceMigration` in a migration', error);
+}
