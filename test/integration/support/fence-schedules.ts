@@ -1,0 +1,198 @@
+import type { FenceDialect } from '../../../lib/sql/index.js';
+import { type Arena, lockWith, outcomeOf, type Session } from './fenced-databases.js';
+
+/** Tokens of an earlier and a later holder, and of one before both. */
+const [T0, T1, T2] = [7, 41, 57];
+const [PASSED, STALE, MISUSE, SERIALIZATION] = ['passed', 'STALE_TOKEN', 'LOCK_CONFIG', '40001'];
+
+/** What two transactions do, and what has to come of it. */
+export interface Schedule {
+  readonly title: string;
+  readonly run: (arena: Arena, level: string) => Promise<object>;
+  readonly expected: (dialect: FenceDialect, level: string) => object;
+  readonly dialects?: readonly FenceDialect[];
+}
+
+const isStrict = (level: string): boolean => level === 'REPEATABLE READ' || level === 'SERIALIZABLE';
+
+/** Ends a transaction as a caller does that lets an error through, and as one that swallows it. */
+async function swallow({ one, database }: Arena, count: number): Promise<void> {
+  // Only PostgreSQL makes sure that nothing is committed after a refusal.
+  if (database.dialect === 'postgres') {
+    await one.set(count).catch(() => undefined);
+    await one.commit();
+  } else await one.rollback();
+}
+
+/** The later holder does its section in the other session. */
+async function writeOf(session: Session, level: string, token: number): Promise<void> {
+  await session.begin(level);
+  await session.fence(token);
+  await session.set((await session.count()) - 1);
+}
+
+export const SCHEDULES: readonly Schedule[] = [
+  {
+    title: 'T2 fences while the transaction of T1 is open: it waits, and then sees what T1 wrote',
+    run: async (arena, level) => {
+      const { one, two } = arena;
+      await writeOf(one, level, T1);
+      await two.begin(level);
+      const fence = outcomeOf(two.fence(T2));
+      await arena.untilWaiting();
+      await one.commit();
+      const found = await fence;
+      return { fence: found, sees: found === PASSED ? await two.count() : undefined };
+    },
+    expected: (dialect, level) =>
+      dialect === 'postgres' && isStrict(level)
+        ? { fence: SERIALIZATION, sees: undefined }
+        : { fence: PASSED, sees: 9 },
+  },
+  {
+    title: 'T1 fences while the transaction of T2 is open, which commits: T1 does not commit',
+    run: async (arena, level) => {
+      const { one, two, watch } = arena;
+      await writeOf(two, level, T2);
+      await one.begin(level);
+      const fence = outcomeOf(one.fence(T1));
+      await arena.untilWaiting();
+      await two.commit();
+      const found = await fence;
+      if (found === PASSED) await one.set(1).then(() => one.commit());
+      else await swallow(arena, 1);
+      return { fence: found, count: await watch.count() };
+    },
+    expected: (dialect, level) => ({
+      fence: dialect === 'postgres' && isStrict(level) ? SERIALIZATION : STALE,
+      count: 9,
+    }),
+  },
+  {
+    title: 'T1 fences while the transaction of T2 is open, which rolls back: T1 passes',
+    run: async (arena, level) => {
+      const { one, two, watch } = arena;
+      await writeOf(two, level, T2);
+      await one.begin(level);
+      const fence = outcomeOf(one.fence(T1));
+      await arena.untilWaiting();
+      await two.rollback();
+      const found = await fence;
+      await one.set(8);
+      await one.commit();
+      return { fence: found, count: await watch.count() };
+    },
+    expected: () => ({ fence: PASSED, count: 8 }),
+  },
+  {
+    title: 'T2 reads before its fence, and T1 fences, writes and commits in between: only a strict level notices',
+    run: async (arena, level) => {
+      const { one, two, watch } = arena;
+      await two.begin(level);
+      const old = await two.count();
+      await one.begin(level);
+      await one.fence(T1);
+      const write = outcomeOf(one.set(9).then(() => one.commit()));
+      // In MariaDB's SERIALIZABLE a read locks the row, and one of the two ends by a deadlock.
+      if (level === 'SERIALIZABLE' && arena.database.dialect === 'mysql') await arena.untilWaiting();
+      else await write;
+      const fence = await outcomeOf(two.fence(T2));
+      if (fence === PASSED) await two.set(old - 1).then(() => two.commit());
+      else await two.rollback();
+      return { fence, write: await write, count: await watch.count() };
+    },
+    expected: (dialect, level) => {
+      if (dialect === 'postgres' && isStrict(level)) return { fence: SERIALIZATION, write: PASSED, count: 9 };
+      if (level === 'REPEATABLE READ') return { fence: MISUSE, write: PASSED, count: 9 };
+      if (level === 'SERIALIZABLE') return { fence: 'ER_LOCK_DEADLOCK', write: PASSED, count: 9 };
+      // T1 sold one, T2 sold one, and one of the sales is lost: hence the fence comes first.
+      return { fence: PASSED, write: PASSED, count: 9 };
+    },
+  },
+  {
+    title: 'T1 fences after T2 has committed: it never commits',
+    run: async (arena, level) => {
+      const { one, two, watch } = arena;
+      await writeOf(two, level, T2);
+      await two.commit();
+      await one.begin(level);
+      const fence = await outcomeOf(one.fence(T1));
+      if (fence === PASSED) await one.set(1).then(() => one.commit());
+      else await swallow(arena, 1);
+      return { fence, count: await watch.count() };
+    },
+    expected: () => ({ fence: STALE, count: 9 }),
+  },
+  {
+    title: 'a holder fences each of its transactions, and more than once',
+    run: async ({ one, watch }, level) => {
+      for (let i = 0; i < 2; i++) {
+        await writeOf(one, level, T1);
+        await one.fence(T1);
+        await one.commit();
+      }
+      return { count: await watch.count() };
+    },
+    expected: () => ({ count: 8 }),
+  },
+  {
+    title: 'a refused fence leaves no lock on the row behind, even before its transaction ends',
+    run: async ({ one, two }, level) => {
+      await writeOf(two, level, T2);
+      await two.commit();
+      await one.begin(level);
+      await outcomeOf(one.fence(T1));
+      await two.send(`SET lock_timeout = 1000`);
+      await two.begin(level);
+      const fence = await outcomeOf(two.fence(T2));
+      await two.commit();
+      return { fence };
+    },
+    expected: () => ({ fence: PASSED }),
+    dialects: ['postgres'],
+  },
+  {
+    title: 'a fence in autocommit is refused',
+    run: async ({ one }) => ({ fence: await outcomeOf(one.fence(T1)) }),
+    expected: () => ({ fence: MISUSE }),
+  },
+  {
+    title: 'a fence inside a savepoint is refused, because it does not outlive ROLLBACK TO',
+    run: async ({ one }, level) => {
+      await one.begin(level);
+      await one.send('SAVEPOINT nested');
+      return { fence: await outcomeOf(one.fence(T1)) };
+    },
+    expected: () => ({ fence: MISUSE }),
+    dialects: ['postgres'],
+  },
+  {
+    title: 'a fence inside a savepoint passes where the caller allows it',
+    run: async ({ one, watch }, level) => {
+      await one.begin(level);
+      await one.send('SAVEPOINT nested');
+      const fence = await outcomeOf(one.fence(T1, { allowSavepoint: true }));
+      await one.set(5);
+      await one.commit();
+      return { fence, count: await watch.count() };
+    },
+    expected: () => ({ fence: PASSED, count: 5 }),
+    dialects: ['postgres'],
+  },
+  {
+    title: 'several resources are refused if one of them is stale',
+    run: async (arena, level) => {
+      const { one, two, watch } = arena;
+      await two.begin(level);
+      await two.fenceFor(lockWith(T2, ['lock:b']));
+      await two.commit();
+      await one.begin(level);
+      const fence = await outcomeOf(one.fenceFor(lockWith(T1, ['lock:a', 'lock:b'])));
+      await swallow(arena, 1);
+      return { fence, count: await watch.count() };
+    },
+    expected: () => ({ fence: STALE, count: 10 }),
+  },
+];
+
+export { T0 };
