@@ -17,7 +17,15 @@ const nodeGlobals = [
 const browserGlobals = ['EventSource', 'ResizeObserver', 'crypto', 'document', 'matchMedia'];
 
 export default defineConfig(
-  globalIgnores(['**/dist/', 'build/', '**/coverage/', '.cache/', 'site/.pages/', '**/node_modules/']),
+  globalIgnores([
+    '**/dist/',
+    'build/',
+    '**/coverage/',
+    '.cache/',
+    'site/.pages/',
+    '**/node_modules/',
+    'test/sql/recipes/prisma-client/',
+  ]),
   js.configs.recommended,
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
 
@@ -75,6 +83,7 @@ export default defineConfig(
             layer('memory', ['core', 'memory']),
             layer('runtime', ['core', 'runtime']),
             layer('opentelemetry', ['core', 'opentelemetry']),
+            layer('sql', ['core', 'sql']),
             layer('cli', ['core', 'redis', 'runtime', 'cli']),
             layer('schematics', ['schematics']),
             layer('nest', ['core', 'redis', 'memory', 'runtime', 'nest']),
@@ -105,6 +114,10 @@ export default defineConfig(
     rules: {
       'no-restricted-imports': packages('^(?!\\.|@opentelemetry/api$)', 'This layer knows OpenTelemetry only.'),
     },
+  },
+  {
+    files: ['lib/sql/**/*.ts'],
+    rules: { 'no-restricted-imports': packages('^[^.]', 'This layer knows no driver and no object mapper.') },
   },
   {
     files: ['lib/cli/**/*.ts'],

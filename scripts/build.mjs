@@ -1,6 +1,7 @@
 // npm run build: dist/esm and dist/cjs. With --no-check, for tests and the demo, the same without a check of the types.
-import { cpSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import ts from 'typescript';
 import embed from './embed.mjs';
 import { optionsOf } from './options.mjs';
@@ -31,6 +32,13 @@ cpSync(join(root, 'lib/schematics'), join(dist, 'cjs/schematics'), {
   recursive: true,
   filter: (path) => path.endsWith('.json') || statSync(path).isDirectory(),
 });
+
+// Migrations as files, for tools that read no JavaScript.
+const { fenceMigration } = await import(pathToFileURL(join(dist, 'esm/sql/migrations.js')).href);
+mkdirSync(join(dist, 'sql'));
+for (const dialect of ['postgres', 'mysql', 'sqlite']) {
+  writeFileSync(join(dist, `sql/${dialect}.sql`), `${fenceMigration(dialect).join(';\n\n')};\n`);
+}
 
 // The package is "type": "module", so Node would load dist/cjs as ESM without a package.json of its own. Last, because a
 // build is as old as this file.

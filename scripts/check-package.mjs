@@ -24,6 +24,7 @@ const expected = new Set([
   ...['package.json', 'README.md', 'CHANGELOG.md', 'LICENSE', 'dist/cjs/package.json'],
   ...readdirSync(`${root}/docs`).flatMap((file) => (file.endsWith('.md') ? [`docs/${file}`] : [])),
   ...schematics.map((file) => `dist/cjs/${file}`),
+  ...['postgres', 'mysql', 'sqlite'].map((dialect) => `dist/sql/${dialect}.sql`),
   ...outputs('esm'),
   ...outputs('cjs'),
 ]);

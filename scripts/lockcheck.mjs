@@ -3,7 +3,12 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-const LOCKFILES = ['package-lock.json', 'test/benchmark/package-lock.json', 'site/package-lock.json'];
+const LOCKFILES = [
+  'package-lock.json',
+  'test/benchmark/package-lock.json',
+  'test/sql/package-lock.json',
+  'site/package-lock.json',
+];
 
 const problems = LOCKFILES.flatMap((file) => {
   const { packages } = JSON.parse(readFileSync(fileURLToPath(new URL(`../${file}`, import.meta.url)), 'utf8'));

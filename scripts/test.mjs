@@ -9,8 +9,10 @@ import { join, relative, sep } from 'node:path';
 import { ensureBuild } from './ensure-build.mjs';
 import { ensureChromium } from './ensure-chromium.mjs';
 import { ensureDependencies } from './ensure-dependencies.mjs';
+import { ensureMariadb } from './ensure-mariadb.mjs';
 import { ensurePostgres } from './ensure-postgres.mjs';
 import { ensurePrometheus } from './ensure-prometheus.mjs';
+import { ensureSqlDrivers } from './ensure-sql-drivers.mjs';
 import { ensureRedisServer } from './redis-servers.mjs';
 import { optionsOf } from './options.mjs';
 import { root, run } from './run.mjs';
@@ -25,7 +27,7 @@ const LOAD_SHARE = '0.25';
 
 /** The parts that can be run alone, in both tiers: `npm run test:e2e`. */
 const PARTS = {
-  integration: () => nest12('Real servers', ['test/contract', 'test/integration']),
+  integration: () => nest12('Real servers', ['test/contract', 'test/integration', 'test/sql']),
   e2e: async () => {
     await nest12('Applications on Nest 12', ['test/e2e']);
     await nest11();
@@ -80,8 +82,17 @@ async function prepare() {
   await checkNames();
   await ensureDependencies();
   console.log(`Redis server: ${await ensureRedisServer()}`);
-  if (tiers.includes(2) && (parts.length === 0 || parts.includes('samples'))) {
-    console.log(`PostgreSQL: ${(await ensurePostgres()) ?? 'none, so the sample that guards a row uses SQLite only'}`);
+  const needs = (...names) => tiers.includes(2) && (parts.length === 0 || names.some((name) => parts.includes(name)));
+  if (needs('integration', 'samples')) {
+    console.log(
+      `PostgreSQL: ${(await ensurePostgres()) ?? 'none, so samples use SQLite only, and fences are not shown on it'}`,
+    );
+  }
+  if (needs('integration')) {
+    console.log(`MariaDB: ${(await ensureMariadb())?.server ?? 'none, so fences are not shown on it'}`);
+    await ensureSqlDrivers();
+  }
+  if (needs('samples')) {
     console.log(
       `Prometheus: ${(await ensurePrometheus())?.prometheus ?? 'none, so the rules of the sample are not run'}`,
     );

@@ -48,6 +48,11 @@ const SECOND = [
     reason: 'they wait for quarantines; guard.spec.ts, sentinel.spec.ts and the simulation have the same rules',
   },
   {
+    paths: ['test/integration/sql-', 'test/sql/'],
+    area: 'fenced writes on PostgreSQL and MariaDB, and with each driver',
+    reason: 'they need these servers and drivers; test/unit/sql fences on SQLite',
+  },
+  {
     paths: ['test/unit/core/fencing-counterexamples.spec.ts', 'test/unit/docs/check-docs.spec.ts'],
     area: 'wrong protocols and documents that must be noticed',
     reason: 'they test tests',

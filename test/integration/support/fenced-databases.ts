@@ -151,7 +151,7 @@ export class Arena {
   private constructor(
     readonly database: FencedDatabase,
     private readonly server: DatabaseServer,
-    readonly one: Session,
+    public one: Session,
     readonly two: Session,
     readonly watch: Session,
   ) {}
@@ -162,6 +162,15 @@ export class Arena {
     for (const sql of fenceMigration(database.dialect)) await watch!.send(sql);
     await watch!.send('CREATE TABLE stock (item varchar(10) PRIMARY KEY, count int NOT NULL)');
     return new Arena(database, server, one!, two!, watch!);
+  }
+
+  get url(): string {
+    return this.server.url;
+  }
+
+  /** For a session that the server has ended. */
+  async renewOne(): Promise<void> {
+    this.one = await this.database.open(this.url);
   }
 
   /** @param token in the table; `undefined`: the resource was never fenced */
@@ -182,7 +191,7 @@ export class Arena {
   async untilWaiting(): Promise<void> {
     await eventually(async () => {
       const answer = (await this.watch.send(this.database.waiting)) as { rows?: unknown[] } | unknown[][];
-      const [row] = (Array.isArray(answer) ? answer[0] : answer.rows) as { waiting: number }[];
+      const [row] = (Array.isArray(answer) ? answer[0] : answer.rows) as { waiting: number | string }[];
       return Number(row!.waiting) > 0;
     }, this.patience);
   }

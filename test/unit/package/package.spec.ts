@@ -38,6 +38,7 @@ describe('Optional peers', () => {
     ['schedule/index', ['@nestjs/schedule', 'cron']],
     ['terminus/index', ['@nestjs/terminus']],
     ['opentelemetry/index', ['@opentelemetry/api']],
+    ['sql/index', []],
   ])('of %s are %j', async (entry, expected) => {
     const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as Manifest;
     const optional = Object.keys(manifest.peerDependenciesMeta);

@@ -1,0 +1,40 @@
+// Installs the drivers and object mappers with which test/sql runs the recipes of docs/fenced-writes.md.
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { mustRun, root, run } from './run.mjs';
+
+const folder = join(root, 'test/sql');
+const recordOf = (path) => readFile(join(folder, path), 'utf8').catch(() => undefined);
+
+/** Resolves with why a recipe cannot run here, by its name. */
+export async function ensureSqlDrivers() {
+  const wanted = JSON.parse(await recordOf('package-lock.json')).packages;
+  const installed = JSON.parse((await recordOf('node_modules/.package-lock.json')) ?? '{}').packages ?? {};
+  const isThere = ([path, { version, optional }]) => path === '' || optional || installed[path]?.version === version;
+  if (!Object.entries(wanted).every(isThere)) {
+    console.log('Drivers of the recipes for fenced writes: npm ci');
+    await mustRun('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: folder });
+  }
+  // Its program for migrations would be downloaded, and the client needs none.
+  const env = { PRISMA_SCHEMA_ENGINE_BINARY: process.execPath, PRISMA_HIDE_UPDATE_MESSAGE: '1' };
+  await mustRun('npx', ['--no-install', 'prisma', 'generate', '--no-hints', '--schema', 'recipes/schema.prisma'], {
+    cwd: folder,
+    env,
+  });
+  return (await hasBinary()) ? {} : await built();
+}
+
+/** The only driver with a binary of its own, which is downloaded or else compiled. */
+async function built() {
+  console.log('Binary of better-sqlite3: npm rebuild');
+  await run('npm', ['rebuild', 'better-sqlite3', '--loglevel=error'], { cwd: folder });
+  return (await hasBinary()) ? {} : { 'better-sqlite3': 'its binary can neither be downloaded nor compiled here' };
+}
+
+async function hasBinary() {
+  const open = `import('better-sqlite3').then(({ default: Database }) => new Database(':memory:').close())`;
+  return (await run(process.execPath, ['--input-type=module', '-e', open], { cwd: folder })) === 0;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) console.log(await ensureSqlDrivers());

@@ -1,0 +1,259 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { createPool } from 'mysql2/promise';
+import pg from 'pg';
+import { fence } from '../../lib/sql/index.js';
+import { LONGEST_NAME } from '../../lib/sql/fence-row.js';
+import { Arena, fencedDatabases, lockWith, outcomeOf } from './support/fenced-databases.js';
+
+const NAMES = ['lock:stock', 'a:b:\0key:c', 'back\\slash', 'line\nfeed', 'ключ 🔑', `x${'é'.repeat(500)}`];
+
+describe.each(fencedDatabases().map((database) => [database.name, database] as const))('On %s', (_name, database) => {
+  const { dialect } = database;
+  const isPostgres = dialect === 'postgres';
+  let arena: Arena;
+
+  beforeAll(async () => {
+    arena = await Arena.open(database);
+  }, 60_000);
+  afterAll(() => arena.close());
+  beforeEach(() => arena.reset());
+
+  it('a fence by a pool in place of its transaction is refused, and says so', async () => {
+    const pool: { query(sql: string, params: string[]): Promise<unknown>; end(): Promise<void> } = isPostgres
+      ? new pg.Pool({ connectionString: arena.url })
+      : createPool(arena.url);
+    try {
+      const query = (sql: string, params: string[]): unknown => pool.query(sql, params);
+      await expect(fence(lockWith(41), query)).rejects.toThrow(
+        'fence of "lock:stock" ran outside a transaction: pass the query function of the transaction, not of the pool',
+      );
+    } finally {
+      await pool.end();
+    }
+  });
+
+  it('a stale token is refused with both numbers', async () => {
+    await arena.reset(57);
+    await arena.one.begin('READ COMMITTED');
+    await expect(arena.one.fence(41)).rejects.toMatchObject({
+      message: 'fence of "lock:stock" refused: 41, the table has 57, a later holder was here; roll back',
+      code: 'STALE_TOKEN',
+      resources: ['lock:stock'],
+      token: 41,
+      stored: 57,
+    });
+  });
+
+  it('tokens of any size are distinguished', async () => {
+    await arena.reset(Number.MAX_SAFE_INTEGER - 1);
+    await arena.one.begin('READ COMMITTED');
+    await expect(outcomeOf(arena.one.fence(Number.MAX_SAFE_INTEGER - 2))).resolves.toBe('STALE_TOKEN');
+    await arena.one.rollback();
+    await arena.one.begin('READ COMMITTED');
+    await expect(outcomeOf(arena.one.fence(Number.MAX_SAFE_INTEGER))).resolves.toBe('passed');
+  });
+
+  it('names of every kind, and of the greatest length, have rows of their own', async () => {
+    const names = [...NAMES, 'n'.repeat(LONGEST_NAME)];
+    for (const [index, name] of names.entries()) {
+      await arena.one.begin('READ COMMITTED');
+      await arena.one.fenceFor(lockWith(10 + index, [name]));
+      await arena.one.commit();
+    }
+    for (const [index, name] of names.entries()) {
+      await arena.one.begin('READ COMMITTED');
+      await expect(outcomeOf(arena.one.fenceFor(lockWith(9 + index, [name])))).resolves.toBe('STALE_TOKEN');
+      await arena.one.rollback();
+    }
+  });
+
+  it('the dialect is seen, and need not be asked for if it is given', async () => {
+    const sent: string[] = [];
+    const counted = async (options?: object): Promise<number> => {
+      sent.length = 0;
+      await arena.one.begin('READ COMMITTED');
+      await fence(
+        lockWith(41),
+        (sql, params) => {
+          sent.push(sql);
+          return arena.one.send(sql, params);
+        },
+        options,
+      );
+      await arena.one.commit();
+      return sent.length;
+    };
+    const seen = await counted();
+    expect(sent[0]).toBe('SELECT version() AS version');
+    await expect(counted({ dialect })).resolves.toBe(seen - 1);
+    expect(seen).toBe(isPostgres ? 3 : 7);
+  });
+
+  it('a missing table is named', async () => {
+    await arena.watch.send('ALTER TABLE redlock_fence RENAME TO hidden');
+    try {
+      await arena.one.begin('READ COMMITTED');
+      await expect(arena.one.fence(41)).rejects.toMatchObject({
+        message: 'fence of "lock:stock" found no table redlock_fence: run `fenceMigration` in a migration',
+        cause: expect.any(Error),
+      });
+    } finally {
+      await arena.one.rollback();
+      await arena.watch.send('ALTER TABLE hidden RENAME TO redlock_fence');
+    }
+  });
+
+  it('a query function that loses the rows is refused, and never passes', async () => {
+    await arena.one.begin('READ COMMITTED');
+    const query = async (sql: string, params: string[]): Promise<void> => {
+      await arena.one.send(sql, params);
+    };
+    await expect(fence(lockWith(41), query)).rejects.toThrow(/got no row that it recognizes, but no row/);
+    await expect(fence(lockWith(41), query, { dialect })).rejects.toThrow(/got no row that it recognizes, but no row/);
+  });
+
+  if (isPostgres) describePostgres(() => arena);
+  else {
+    it('a read before the fence is named', async () => {
+      await arena.one.begin('REPEATABLE READ');
+      await arena.one.count();
+      await arena.two.begin('REPEATABLE READ');
+      await arena.two.fence(41);
+      await arena.two.commit();
+      await expect(arena.one.fence(57)).rejects.toThrow(
+        'fence of "lock:stock" came too late: this transaction read before the fence; make the fence its first statement',
+      );
+    });
+  }
+});
+
+function describePostgres(arena: () => Arena): void {
+  it('a savepoint is named', async () => {
+    const { one } = arena();
+    await one.begin('READ COMMITTED');
+    await one.send('SAVEPOINT nested');
+    await expect(one.fence(41)).rejects.toThrow(
+      'fence of "lock:stock" ran inside a savepoint: fence before the first nested transaction, or pass `allowSavepoint: true`',
+    );
+  });
+
+  it('a transaction that is refused cannot commit, also where the refusal is swallowed', async () => {
+    const { one, watch } = arena();
+    for (const misuse of ['stale', 'savepoint', 'rows'] as const) {
+      await arena().reset(57);
+      await one.begin('READ COMMITTED');
+      if (misuse === 'stale') await outcomeOf(one.fence(41));
+      if (misuse === 'rows')
+        await outcomeOf(fence(lockWith(58), (sql) => one.send(sql.includes('redlock_fence') ? 'SELECT 1' : sql)));
+      if (misuse === 'savepoint') {
+        await one.send('SAVEPOINT nested');
+        await outcomeOf(one.fence(58));
+      }
+      await outcomeOf(one.set(1));
+      await one.commit();
+      await expect(watch.count()).resolves.toBe(10);
+    }
+  });
+
+  it('a holder that is paused inside its transaction is ended by the timeout for idle transactions', async () => {
+    const { one, two } = arena();
+    await one.send(`SET idle_in_transaction_session_timeout = '200ms'`);
+    await one.begin('READ COMMITTED');
+    await one.fence(41);
+    await two.begin('READ COMMITTED');
+    await expect(outcomeOf(two.fence(57))).resolves.toBe('passed');
+    await two.commit();
+    await expect(one.set(1)).rejects.toThrow();
+    await arena().renewOne();
+  });
+
+  describe('the trigger', () => {
+    const guard = (argument = ''): Promise<unknown> =>
+      arena().watch.send(
+        `CREATE TRIGGER redlock_fence BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON stock ` +
+          `FOR EACH STATEMENT EXECUTE FUNCTION redlock_require_fence(${argument})`,
+      );
+    const unfenced = /redlock: UPDATE of "stock" without a fence in this transaction/;
+
+    afterEach(async () => {
+      await arena().one.rollback();
+      await arena().two.rollback();
+      await arena().watch.send('DROP TRIGGER IF EXISTS redlock_fence ON stock');
+    });
+
+    it('accepts writes after the fence of their transaction', async () => {
+      const { one, watch } = arena();
+      await guard();
+      await one.begin('READ COMMITTED');
+      await one.fence(41);
+      await one.set(9);
+      await one.send('SAVEPOINT nested');
+      await one.set(8);
+      await one.send('ROLLBACK TO nested');
+      await one.set(7);
+      await one.commit();
+      await expect(watch.count()).resolves.toBe(7);
+    });
+
+    it('refuses a write without a fence, in a transaction and outside', async () => {
+      const { one } = arena();
+      await guard();
+      await expect(one.set(1)).rejects.toThrow(unfenced);
+      await one.begin('READ COMMITTED');
+      await expect(one.set(1)).rejects.toThrow(unfenced);
+    });
+
+    it('refuses a write on another connection than the fence', async () => {
+      const { one, two } = arena();
+      await guard();
+      await one.begin('READ COMMITTED');
+      await one.fence(41);
+      await two.begin('READ COMMITTED');
+      await expect(two.set(1)).rejects.toThrow(unfenced);
+    });
+
+    it('refuses a write in the next transaction of the connection', async () => {
+      const { one } = arena();
+      await guard();
+      await one.begin('READ COMMITTED');
+      await one.fence(41);
+      await one.commit();
+      await one.begin('READ COMMITTED');
+      await expect(one.set(1)).rejects.toThrow(unfenced);
+    });
+
+    it('refuses a write after a savepoint with the fence was rolled back', async () => {
+      const { one } = arena();
+      await guard();
+      await one.begin('READ COMMITTED');
+      await one.send('SAVEPOINT nested');
+      await one.fence(41, { allowSavepoint: true });
+      await one.send('ROLLBACK TO nested');
+      await expect(one.set(1)).rejects.toThrow(unfenced);
+    });
+
+    it('is not fooled by a setting that another transaction has left', async () => {
+      const { one } = arena();
+      await guard();
+      await one.send(`SET redlock.fence = '42'`);
+      await one.begin('READ COMMITTED');
+      await expect(one.set(1)).rejects.toThrow(unfenced);
+      await one.rollback();
+      await one.send('RESET redlock.fence');
+    });
+
+    it('with an argument, accepts only the fence of a resource whose name begins so', async () => {
+      const { one, watch } = arena();
+      await guard(`'lock:stock:'`);
+      await one.begin('READ COMMITTED');
+      await one.fenceFor(lockWith(41, ['lock:order:1']));
+      await expect(one.set(1)).rejects.toThrow(unfenced);
+      await one.rollback();
+      await one.begin('READ COMMITTED');
+      await one.fenceFor(lockWith(41, ['lock:stock:teapot', 'lock:user:1']));
+      await one.set(9);
+      await one.commit();
+      await expect(watch.count()).resolves.toBe(9);
+    });
+  });
+}
