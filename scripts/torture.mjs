@@ -20,11 +20,8 @@ try {
   await ensureDependencies();
   console.log(`Redis server: ${await ensureRedisServer()}`);
   await ensureBuild();
-  const { compileLibrary } = await compilerOfTests();
-  compiled = await compileLibrary();
-  // The temporary files of servers and workers are removed with this folder, however the run ends.
-  process.env.TMPDIR = compiled.folder;
-  await import(pathToFileURL(join(compiled.folder, 'test/torture/main.js')).href);
+  if (process.argv.includes('--fenced')) await import('../test/torture/fenced/command.mjs');
+  else await tortureLocks();
 } catch (error) {
   // The stack is of no use for an invalid option, but it is for any other error.
   const isAboutOption =
@@ -33,6 +30,14 @@ try {
   process.exitCode = 1;
 } finally {
   await leave();
+}
+
+async function tortureLocks() {
+  const { compileLibrary } = await compilerOfTests();
+  compiled = await compileLibrary();
+  // The temporary files of servers and workers are removed with this folder, however the run ends.
+  process.env.TMPDIR = compiled.folder;
+  await import(pathToFileURL(join(compiled.folder, 'test/torture/main.js')).href);
 }
 
 /** Loads test/support/compiled.ts, which compiles the rest. */
