@@ -1,0 +1,147 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import Connection from 'libsql';
+import { type Lock } from '../../../lib/core/lock.js';
+import { fence, fenceMigration, fenceStatement, fenceSync } from '../../../lib/sql/index.js';
+
+const [T1, T2] = [41, 57];
+
+/** A lock with a token, as far as a fence looks at it. */
+function lockWith(token: number, keys = ['lock:stock']): Lock {
+  return { resources: keys, mode: 'exclusive', fence: { keys, token } } as unknown as Lock;
+}
+
+let folder: string;
+let one: Connection.Database;
+let two: Connection.Database;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'fence-'));
+  [one, two] = [1, 2].map(() => new Connection(join(folder, 'stock.db'))) as [Connection.Database, Connection.Database];
+  one.exec('PRAGMA journal_mode = WAL');
+  for (const sql of fenceMigration('sqlite')) one.exec(sql);
+  one.exec(`CREATE TABLE stock (count int); INSERT INTO stock VALUES (10)`);
+});
+afterEach(() => {
+  one.close();
+  two.close();
+  rmSync(folder, { recursive: true });
+});
+
+const countOf = (database: Connection.Database): number =>
+  (database.prepare('SELECT count FROM stock').all() as { count: number }[])[0]!.count;
+
+describe('On SQLite', () => {
+  it('T1 does not commit after T2, and learns both tokens', () => {
+    two.exec('BEGIN');
+    fenceSync(lockWith(T2), two);
+    two.exec('COMMIT');
+    one.exec('BEGIN');
+    expect(() => fenceSync(lockWith(T1), one)).toThrow(
+      'fence of "lock:stock" refused: 41, the table has 57, a later holder was here; roll back',
+    );
+  });
+
+  it('T1 cannot fence while the transaction of T2 is open', () => {
+    two.exec('BEGIN');
+    fenceSync(lockWith(T2), two);
+    one.exec('BEGIN');
+    expect(() => fenceSync(lockWith(T1), one)).toThrow(/database is locked/);
+  });
+
+  it('T2 cannot fence while the transaction of T1 is open, and then sees what it wrote', () => {
+    one.exec('BEGIN');
+    fenceSync(lockWith(T1), one);
+    one.exec('UPDATE stock SET count = 9');
+    two.exec('BEGIN');
+    expect(() => fenceSync(lockWith(T2), two)).toThrow(/database is locked/);
+    one.exec('COMMIT');
+    fenceSync(lockWith(T2), two);
+    expect(countOf(two)).toBe(9);
+  });
+
+  it('T1 passes after T2 has rolled back', () => {
+    two.exec('BEGIN');
+    fenceSync(lockWith(T2), two);
+    two.exec('ROLLBACK');
+    one.exec('BEGIN');
+    fenceSync(lockWith(T1), one);
+  });
+
+  it('T2 is refused by the database if it read before the fence, and T1 has committed since', () => {
+    two.exec('BEGIN');
+    expect(countOf(two)).toBe(10);
+    one.exec('BEGIN');
+    fenceSync(lockWith(T1), one);
+    one.exec('UPDATE stock SET count = 9; COMMIT');
+    expect(() => fenceSync(lockWith(T2), two)).toThrow(/database is locked/);
+  });
+
+  it('a holder fences more than once', () => {
+    one.exec('BEGIN');
+    fenceSync(lockWith(T1), one);
+    fenceSync(lockWith(T1), one);
+    one.exec('COMMIT');
+    one.exec('BEGIN');
+    fenceSync(lockWith(T1), one);
+  });
+
+  it('several resources are refused if one of them is stale', () => {
+    two.exec('BEGIN');
+    fenceSync(lockWith(T2, ['lock:b']), two);
+    two.exec('COMMIT');
+    one.exec('BEGIN');
+    expect(() => fenceSync(lockWith(T1, ['lock:a', 'lock:b']), one)).toThrow(/fence of "lock:b" refused/);
+  });
+
+  it('tokens of any size are distinguished', () => {
+    one.exec('BEGIN');
+    fenceSync(lockWith(Number.MAX_SAFE_INTEGER - 1), one);
+    expect(() => fenceSync(lockWith(Number.MAX_SAFE_INTEGER - 2), one)).toThrow(/refused: 9007199254740989/);
+    fenceSync(lockWith(Number.MAX_SAFE_INTEGER), one);
+  });
+
+  it('a fence outside a transaction is refused, and begins none', () => {
+    expect(() => fenceSync(lockWith(T1), one)).toThrow(
+      'fence of "lock:stock" ran outside a transaction: pass the query function of the transaction, not of the pool',
+    );
+    one.exec('BEGIN');
+    one.exec('ROLLBACK');
+  });
+
+  it('a missing table is named', () => {
+    one.exec('DROP TABLE redlock_fence; BEGIN');
+    expect(() => fenceSync(lockWith(T1), one)).toThrow(
+      'fence of "lock:stock" found no table redlock_fence: run `fenceMigration` in a migration',
+    );
+  });
+
+  it('drivers with promises use the same fence', async () => {
+    const query = async (sql: string, params: string[]): Promise<unknown> => {
+      const statement = one.prepare(sql);
+      return statement.reader ? statement.all(...params) : statement.run(...params);
+    };
+    await expect(fence(lockWith(T1), query)).rejects.toThrow(/ran outside a transaction/);
+    one.exec('BEGIN');
+    await fence(lockWith(T2), query);
+    await expect(fence(lockWith(T1), query)).rejects.toMatchObject({ code: 'STALE_TOKEN', statusCode: 409 });
+    await fence(lockWith(T2), query, { dialect: 'sqlite' });
+    one.exec('COMMIT');
+  });
+
+  it('a statement without its maximum accepts a late token: each clause is needed', () => {
+    const late = (change: (sql: string) => string): void => {
+      for (const token of [T2, T1]) {
+        const { sql, params, check } = fenceStatement(lockWith(token));
+        check(one.prepare(change(sql)).all(...params));
+      }
+    };
+    one.exec('BEGIN');
+    expect(() => late((sql) => sql)).toThrow(/refused/);
+    expect(() => late((sql) => sql.replace('max(token, excluded.token)', 'excluded.token'))).not.toThrow();
+    expect(() => late((sql) => sql.replace(/ON CONFLICT[^]*(?=RETURNING)/, ''))).toThrow(/UNIQUE/);
+    expect(() => late((sql) => sql.replace(/RETURNING[^]*/, 'RETURNING 1'))).toThrow(/recognizes/);
+  });
+});
