@@ -6,7 +6,7 @@ export interface Config {
   database: string;
   /** Port to listen on; `0` takes a free one. */
   port: number;
-  /** Whether rows are written with fencing tokens. `false` only shows the consequences. */
+  /** Whether transactions are fenced. `false` only shows the consequences. */
   fenced: boolean;
   /** Stops the process right before it writes a sale, until another process resumes it. Only for the demonstration. */
   freeze: boolean;

@@ -1,11 +1,13 @@
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { type Lock, LockService, RedlockModule } from 'nestjs-redlock';
+import { startPostgres } from '../../../scripts/database-servers.mjs';
 import { findPostgres } from '../../../scripts/ensure-postgres.mjs';
 import { readConfig, TTL } from '../src/config.js';
 import type { Database } from '../src/database/database.js';
 import { openDatabase } from '../src/database/open-database.js';
-import { Postgres } from '../src/show/postgres.js';
 import { run, type Surroundings, surround } from '../src/show/show.js';
 import { startDatabase, type StartDatabase, startSqlite } from '../src/show/start-database.js';
 import { StaleWriteError } from '../src/stock/stale-write.error.js';
@@ -13,7 +15,7 @@ import { StockTable } from '../src/stock/stock.table.js';
 
 const programs = findPostgres();
 const databases: [string, StartDatabase][] = [['SQLite', startSqlite]];
-if (programs) databases.push(['PostgreSQL', () => Postgres.start(programs)]);
+if (programs) databases.push(['PostgreSQL', () => startPostgres(programs)]);
 else console.log('No PostgreSQL on this machine: tested on SQLite only');
 
 describe.each(databases)('On %s', (_, start) => {
@@ -43,51 +45,57 @@ describe.each(databases)('On %s', (_, start) => {
     }, 60_000);
   });
 
-  describe('a guarded row', () => {
+  describe('a row under a fence', () => {
     let database: Database;
     let table: StockTable;
+    let module: TestingModule;
 
     beforeAll(async () => {
       const config = readConfig(surroundings.env);
       database = await openDatabase(config.database);
       table = new StockTable(database, config);
       await table.onModuleInit();
+      module = await Test.createTestingModule({ imports: [RedlockModule.forRoot({ masters: 'memory' })] }).compile();
     });
     afterAll(async () => {
+      await module.close();
       await database.onApplicationShutdown();
     });
 
-    it('accepts several writes under one lock', async () => {
-      await table.put('a', 1, 10);
-      await expect(table.claim('a', 2)).resolves.toBe(10);
-      await table.write('a', 2, 9);
-      await table.write('a', 2, 8);
-      await expect(table.read('a')).resolves.toBe(8);
+    /** A holder whose lock has ended without its knowledge, and the next one. */
+    async function twoHolders(item: string): Promise<[Lock, Lock]> {
+      const holder = async (): Promise<Lock> => {
+        const lock = await module.get(LockService).acquire(`stock:${item}`);
+        await lock.fencingToken();
+        await lock.release();
+        return lock;
+      };
+      return [await holder(), await holder()];
+    }
+
+    it('accepts several transactions under one lock', async () => {
+      const [, lock] = await twoHolders('a');
+      await table.write('a', 10, lock);
+      await expect(table.read('a', lock)).resolves.toBe(10);
+      await table.write('a', 9, lock);
+      await expect(table.look('a')).resolves.toBe(9);
     });
 
-    it('refuses a late write even before its successor has written anything', async () => {
-      await table.put('b', 1, 10);
-      await table.claim('b', 2);
-      await expect(table.claim('b', 3)).resolves.toBe(10);
-      await expect(table.write('b', 2, 9)).rejects.toThrow(StaleWriteError);
-      await table.write('b', 3, 7);
-      await expect(table.write('b', 2, 9)).rejects.toThrow(StaleWriteError);
-      await expect(table.read('b')).resolves.toBe(7);
+    it('refuses a late write even before the next holder has written anything', async () => {
+      const [late, next] = await twoHolders('b');
+      await table.write('b', 10, late);
+      await expect(table.read('b', next)).resolves.toBe(10);
+      await expect(table.write('b', 9, late)).rejects.toThrow(StaleWriteError);
+      await table.write('b', 7, next);
+      await expect(table.write('b', 9, late)).rejects.toThrow(StaleWriteError);
+      await expect(table.look('b')).resolves.toBe(7);
     });
 
-    it('refuses a late claim and a late upsert', async () => {
-      await table.put('c', 5, 10);
-      await expect(table.claim('c', 4)).rejects.toThrow(StaleWriteError);
-      await expect(table.put('c', 4, 1)).rejects.toThrow(StaleWriteError);
-      await expect(table.read('c')).resolves.toBe(10);
-    });
-
-    it('distinguishes tokens of any size', async () => {
-      const token = Number.MAX_SAFE_INTEGER - 1;
-      await table.put('d', token, 1);
-      await expect(table.put('d', token - 1, 2)).rejects.toThrow(StaleWriteError);
-      await table.put('d', token + 1, 3);
-      await expect(table.read('d')).resolves.toBe(3);
+    it('refuses a late read, too', async () => {
+      const [late, next] = await twoHolders('c');
+      await table.write('c', 10, next);
+      await expect(table.read('c', late)).rejects.toThrow(StaleWriteError);
+      await expect(table.look('c')).resolves.toBe(10);
     });
   });
 });

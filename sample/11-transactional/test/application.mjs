@@ -35,7 +35,7 @@ send('is ready');
 
 async function queryAndTell(sql, statement) {
   const rows = await sql.query(...statement);
-  if (statement[0].startsWith('SELECT')) send('has read the stock');
+  if (statement[0].startsWith('SELECT count')) send('has read the stock');
   return rows;
 }
 

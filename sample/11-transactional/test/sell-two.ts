@@ -2,9 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe } from '@jest/globals';
+import { fenceMigration } from 'nestjs-redlock/sql';
+import { startPostgres } from '../../../scripts/database-servers.mjs';
 import { findPostgres } from '../../../scripts/ensure-postgres.mjs';
 import { RedisServer } from '../../../scripts/redis-servers.mjs';
-import { Postgres } from '../../03-inventory/src/show/postgres.js';
 import { openDatabase } from '../src/database/open-database.js';
 import { Instance } from './instance.js';
 
@@ -32,6 +33,7 @@ export interface Outcome {
 export async function sellTwo(lock: 'outside' | 'inside', url: string, count: number): Promise<Outcome> {
   const database = await openDatabase(url);
   await database.query('CREATE TABLE IF NOT EXISTS stock (item text PRIMARY KEY, count integer NOT NULL)');
+  for (const statement of fenceMigration(database.dialect)) await database.query(statement);
   await database.query('DELETE FROM stock');
   await database.query('INSERT INTO stock VALUES ($1, $2)', 'teapot', count);
   const charged: string[] = [];
@@ -73,7 +75,7 @@ async function startSqlite(): Promise<Running> {
 
 const programs = findPostgres();
 const databases: [string, () => Promise<Running>][] = [['SQLite', startSqlite]];
-if (programs) databases.push(['PostgreSQL', () => Postgres.start(programs)]);
+if (programs) databases.push(['PostgreSQL', () => startPostgres(programs)]);
 else console.log('No PostgreSQL on this machine: tested on SQLite only');
 
 /** Declares the tests of `declare` for each database, which lives as long as they do. */

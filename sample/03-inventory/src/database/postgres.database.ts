@@ -1,8 +1,9 @@
 import pg from 'pg';
-import { Database } from './database.js';
+import { Database, type Sql } from './database.js';
 
 /** A PostgreSQL server, accessed through a pool of connections. */
 export class PostgresDatabase extends Database {
+  readonly dialect = 'postgres';
   private readonly pool: pg.Pool;
 
   constructor(url: string) {
@@ -18,9 +19,22 @@ export class PostgresDatabase extends Database {
     await this.pool.query(`SELECT pg_advisory_xact_lock(1); ${statement}`);
   }
 
-  async query<Row extends object>(statement: string, parameters: readonly unknown[]): Promise<Row[]> {
-    const { rows } = await this.pool.query<Row>(statement, [...parameters]);
-    return rows;
+  async transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+    const client = await this.pool.connect();
+    try {
+      await client.query('BEGIN');
+      const result = await work({
+        query: async <Row extends object>(statement: string, parameters: readonly unknown[]) =>
+          (await client.query<Row>(statement, [...parameters])).rows,
+      });
+      await client.query('COMMIT');
+      return result;
+    } catch (error) {
+      await client.query('ROLLBACK');
+      throw error;
+    } finally {
+      client.release();
+    }
   }
 
   async onApplicationShutdown(): Promise<void> {

@@ -1,36 +1,61 @@
 import Connection from 'libsql';
-import { Database } from './database.js';
+import { Database, type Sql } from './database.js';
 
-/** How long a statement waits for statements of other processes, in milliseconds. */
+/** How long a statement waits for transactions of other connections, in milliseconds. */
 const BUSY_WITHIN = 5_000;
 
 /** An SQLite file. Statements run synchronously and block the process meanwhile. */
 export class SqliteDatabase extends Database {
-  private readonly connection: Connection.Database;
+  readonly dialect = 'sqlite';
 
-  constructor(path: string) {
+  constructor(private readonly path: string) {
     super();
-    this.connection = new Connection(path);
-    this.connection.exec(`PRAGMA busy_timeout = ${BUSY_WITHIN}`);
   }
 
   create(statement: string): Promise<void> {
-    return this.promise(() => void this.connection.exec(statement));
+    return this.connected(async (connection) => void connection.exec(statement));
   }
 
-  query<Row extends object>(statement: string, parameters: readonly unknown[]): Promise<Row[]> {
-    return this.promise(() => {
-      const prepared = this.connection.prepare(statement.replace(/\$(\d+)/g, '?$1'));
-      return prepared.all(...parameters) as Row[];
+  transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+    return this.connected(async (connection) => {
+      connection.exec('BEGIN');
+      try {
+        const result = await work({
+          query: (statement, parameters) =>
+            new Promise((resolve) => resolve(rowsOf(connection, statement, parameters))),
+        });
+        connection.exec('COMMIT');
+        return result;
+      } catch (error) {
+        connection.exec('ROLLBACK');
+        throw error;
+      }
     });
   }
 
   onApplicationShutdown(): Promise<void> {
-    return this.promise(() => void this.connection.close());
+    return Promise.resolve();
   }
 
-  /** Turns an exception into a rejection, as with any other database. */
-  private promise<T>(statement: () => T): Promise<T> {
-    return new Promise((resolve) => resolve(statement()));
+  /** A connection of its own keeps other statements of this process out of a transaction. */
+  private async connected<T>(work: (connection: Connection.Database) => Promise<T>): Promise<T> {
+    const connection = new Connection(this.path);
+    try {
+      connection.exec(`PRAGMA busy_timeout = ${BUSY_WITHIN}`);
+      return await work(connection);
+    } finally {
+      connection.close();
+    }
   }
+}
+
+function rowsOf<Row extends object>(
+  connection: Connection.Database,
+  statement: string,
+  parameters: readonly unknown[],
+): Row[] {
+  const prepared = connection.prepare(statement.replace(/\$(\d+)/g, '?$1'));
+  if (prepared.reader) return prepared.all(...parameters) as Row[];
+  prepared.run(...parameters);
+  return [];
 }

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { startPostgres } from '../../../../scripts/database-servers.mjs';
 import { ensurePostgres } from '../../../../scripts/ensure-postgres.mjs';
-import { Postgres } from './postgres.js';
 
 /** A database that lives as long as the demonstration. */
 export interface RunningDatabase {
@@ -27,7 +27,7 @@ export async function startDatabase(
   const programs = await ensure(log);
   if (programs) {
     log(`Database: PostgreSQL, since it is installed (${programs}).`);
-    return Postgres.start(programs);
+    return startPostgres(programs);
   }
   log('Database: an SQLite file, since there is no PostgreSQL.');
   return startSqlite(log);

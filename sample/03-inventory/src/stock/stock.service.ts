@@ -18,31 +18,34 @@ export class StockService {
   ) {}
 
   count(item: string): Promise<number> {
-    return this.table.read(item);
+    return this.table.look(item);
   }
 
   /** Sets the counted stock. */
   async put(item: string, count: number): Promise<void> {
-    await this.locked(item, async (lock) => this.table.put(item, await lock.fencingToken(), count));
+    await this.locked(item, (lock) => this.table.write(item, count, lock));
   }
 
   /** Sells one item, and resolves with the remaining stock. */
   async sell(item: string): Promise<number> {
     return this.locked(item, async (lock) => {
-      const token = await lock.fencingToken();
-      const count = await this.table.claim(item, token);
+      const count = await this.table.read(item, lock);
       if (count === 0) throw new ConflictException(`${item} is sold out`);
       await sleep(PAYMENT);
       // This check is good style because it is cheap. But no check can rule out that the process pauses right
       // afterwards.
       lock.assertHeld();
       if (this.config.freeze) freeze();
-      await this.table.write(item, token, count - 1);
+      await this.table.write(item, count - 1, lock);
       return count - 1;
     });
   }
 
   private locked<T>(item: string, work: (lock: Lock) => Promise<T>): Promise<T> {
-    return this.locks.withLock(`stock:${item}`, work);
+    return this.locks.withLock(`stock:${item}`, async (lock) => {
+      // Before any transaction begins: no outage of the masters holds one open.
+      await lock.fencingToken();
+      return work(lock);
+    });
   }
 }

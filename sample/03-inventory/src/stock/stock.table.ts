@@ -1,16 +1,18 @@
 import { Inject, Injectable, NotFoundException, type OnModuleInit } from '@nestjs/common';
+import type { Lock } from 'nestjs-redlock';
+import { fence, fenceMigration, StaleTokenError } from 'nestjs-redlock/sql';
 import type { Config } from '../config.js';
 import { CONFIG } from '../config.token.js';
-import { Database } from '../database/database.js';
+import { Database, type Sql } from '../database/database.js';
 import { StaleWriteError } from './stale-write.error.js';
-import { CLAIM, CREATE, PUT, READ, WRITE, WRITE_UNGUARDED } from './stock.sql.js';
+import { CREATE, READ, WRITE } from './stock.sql.js';
 
 interface Row {
   /** PostgreSQL's driver returns a bigint as a string. */
   count: string | number;
 }
 
-/** The rows, guarded by the fencing tokens of the locks under which they are written. */
+/** The rows. Each transaction under a lock begins with the fence of that lock. */
 @Injectable()
 export class StockTable implements OnModuleInit {
   constructor(
@@ -19,35 +21,41 @@ export class StockTable implements OnModuleInit {
   ) {}
 
   async onModuleInit(): Promise<void> {
-    await this.database.create(CREATE);
+    for (const statement of [CREATE, ...fenceMigration(this.database.dialect)]) await this.database.create(statement);
   }
 
-  async read(item: string): Promise<number> {
-    const [row] = await this.database.query<Row>(READ, [item]);
-    if (!row) throw new NotFoundException(`There is no ${item}`);
-    return Number(row.count);
+  /** For display: what it returns may be out of date, and must not be written back. */
+  async look(item: string): Promise<number> {
+    return this.database.transaction((sql) => countOf(sql, item));
   }
 
-  /** @throws {StaleWriteError} if a request with a larger token has claimed the row before */
-  async claim(item: string, token: number): Promise<number> {
-    if (!this.config.fenced) return this.read(item);
-    const [row] = await this.database.query<Row>(CLAIM, [item, token]);
-    if (row) return Number(row.count);
-    await this.read(item);
-    throw new StaleWriteError(item, token);
+  /** @throws {StaleWriteError} if a later holder has read or written the row before */
+  async read(item: string, lock: Lock): Promise<number> {
+    return this.fenced(item, lock, (sql) => countOf(sql, item));
   }
 
-  /** @throws {StaleWriteError} if another request has claimed the row since */
-  async write(item: string, token: number, count: number): Promise<void> {
-    const rows = this.config.fenced
-      ? await this.database.query<Row>(WRITE, [item, token, count])
-      : await this.database.query<Row>(WRITE_UNGUARDED, [item, count]);
-    if (rows.length === 0) throw new StaleWriteError(item, token);
+  /** @throws {StaleWriteError} if a later holder has read or written the row before */
+  async write(item: string, count: number, lock: Lock): Promise<void> {
+    await this.fenced(item, lock, (sql) => sql.query(WRITE, [item, count]));
   }
 
-  /** @throws {StaleWriteError} if a request with a larger token has claimed the row before */
-  async put(item: string, token: number, count: number): Promise<void> {
-    const rows = await this.database.query<Row>(PUT, [item, token, count]);
-    if (rows.length === 0) throw new StaleWriteError(item, token);
+  private async fenced<T>(item: string, lock: Lock, work: (sql: Sql) => Promise<T>): Promise<T> {
+    const { dialect } = this.database;
+    try {
+      return await this.database.transaction(async (sql) => {
+        if (this.config.fenced) {
+          await fence(lock, (statement, parameters) => sql.query(statement, parameters), { dialect });
+        }
+        return work(sql);
+      });
+    } catch (error) {
+      throw error instanceof StaleTokenError ? new StaleWriteError(item, error.token) : error;
+    }
   }
+}
+
+async function countOf(sql: Sql, item: string): Promise<number> {
+  const [row] = await sql.query<Row>(READ, [item]);
+  if (!row) throw new NotFoundException(`There is no ${item}`);
+  return Number(row.count);
 }

@@ -1,3 +1,5 @@
+import type { FenceDialect } from 'nestjs-redlock/sql';
+
 /** Runs statements with the parameters `$1` and so on. */
 export interface Sql {
   query<Row extends object>(statement: string, ...parameters: unknown[]): Promise<Row[]>;
@@ -5,6 +7,8 @@ export interface Sql {
 
 /** The database that all instances share. */
 export abstract class Database implements Sql {
+  abstract readonly dialect: FenceDialect;
+
   abstract query<Row extends object>(statement: string, ...parameters: unknown[]): Promise<Row[]>;
 
   /** Commits when the work succeeds, and rolls back when it fails. */

@@ -3,6 +3,7 @@ import { Database, type Sql } from './database.js';
 
 /** A PostgreSQL server, accessed through a pool of connections. */
 export class PostgresDatabase extends Database {
+  readonly dialect = 'postgres';
   private readonly pool: pg.Pool;
 
   constructor(url: string) {

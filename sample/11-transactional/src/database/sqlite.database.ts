@@ -3,6 +3,7 @@ import { Database, type Sql } from './database.js';
 
 /** An SQLite file. */
 export class SqliteDatabase extends Database {
+  readonly dialect = 'sqlite';
   private readonly connection: Connection.Database;
 
   constructor(private readonly path: string) {
@@ -24,8 +25,10 @@ export class SqliteDatabase extends Database {
       const result = await work({ query: (statement, ...parameters) => rowsOf(connection, statement, parameters) });
       connection.exec('COMMIT');
       return result;
+    } catch (error) {
+      connection.exec('ROLLBACK');
+      throw error;
     } finally {
-      // Rolls back what is not committed.
       connection.close();
     }
   }

@@ -7,7 +7,7 @@ import { Payments } from './payments.js';
 @Injectable()
 export abstract class Sales {
   constructor(
-    @Inject(TransactionHost) private readonly transactions: TransactionHost<SqlAdapter>,
+    @Inject(TransactionHost) protected readonly transactions: TransactionHost<SqlAdapter>,
     private readonly payments: Payments,
   ) {}
 
