@@ -19,6 +19,7 @@ export const GROUPS = [
       ['locking.md', 'docs/locking.md', 'Locking'],
       ['long-work.md', 'docs/long-work.md', 'Long work'],
       ['sharing.md', 'docs/sharing.md', 'Shared locks and permits'],
+      ['fenced-writes.md', 'docs/fenced-writes.md', 'Fenced writes'],
       ['jobs.md', 'docs/jobs.md', 'Cron jobs'],
       ['recipes.md', 'docs/recipes.md', 'Recipes'],
       ['options.md', 'docs/options.md', 'Options'],

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { type Meter } from '@opentelemetry/api';
 import { describe, expect, it } from '@jest/globals';
 import * as api from 'nestjs-redlock';
+import { StaleTokenError } from 'nestjs-redlock/sql';
 import { parseDuration } from '../../lib/core/settings/duration.js';
 import { resolveSettings } from '../../lib/core/settings/settings.js';
 import { Instruments } from '../../lib/opentelemetry/instruments.js';
@@ -55,6 +56,7 @@ const EVENTS: Record<keyof api.LockObserver, true> = {
 };
 
 const ERRORS = [
+  new StaleTokenError('', 41, 57),
   new api.LockNotAcquiredError([], [], 0, undefined),
   new api.QuorumUnavailableError('', [], [], 2, 3),
   new api.LockLostError([], 'expired'),
@@ -81,7 +83,7 @@ describe('The documentation', () => {
   });
 
   it('lists all errors with their codes and statuses', () => {
-    const classes = Object.values(api).filter(
+    const classes = [...Object.values(api), StaleTokenError].filter(
       (value) => typeof value === 'function' && value.prototype instanceof api.LockError,
     );
     expect(new Set(ERRORS.map(({ constructor }) => constructor))).toEqual(new Set(classes));

@@ -38,7 +38,7 @@ describe.each(databases)('On %s', (_, start) => {
       expect(result.count).toBe(result.expected);
     }, 60_000);
 
-    it('overwrites the sales of other instances without the guard', async () => {
+    it('overwrites the sales of other instances without the fence', async () => {
       const result = await run(surroundings, false, () => {});
       expect(result.paused).toBeGreaterThan(TTL);
       expect(result.count).toBeGreaterThan(result.expected);

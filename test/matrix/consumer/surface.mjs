@@ -26,6 +26,7 @@ for (const subpath of [
   '',
   '/testing',
   '/dashboard',
+  '/sql',
   ...(MATRIX_BARE ? [] : ['/terminus', '/opentelemetry', '/schedule']),
 ]) {
   const imported = await import(`nestjs-redlock${subpath}`);
