@@ -106,8 +106,8 @@ export interface FenceStatement {
   /**
    * Checks the rows that the statement returned.
    *
-   * @throws {@link StaleTokenError} if a later holder has fenced before
-   * @throws {@link RedlockConfigError} if these are not its rows
+   * @throws {StaleTokenError} if a later holder has fenced before
+   * @throws {RedlockConfigError} if these are not its rows
    */
   readonly check: (rows: unknown) => void;
 }
@@ -117,7 +117,7 @@ export interface FenceStatement {
  * not notice that it runs outside a transaction.
  *
  * @param lock an exclusive lock or a permit whose `fencingToken()` has been awaited
- * @throws {@link RedlockConfigError} if the lock is shared, or its token has not been drawn
+ * @throws {RedlockConfigError} if the lock is shared, or its token has not been drawn
  */
 export function fenceStatement(lock: Lock): FenceStatement {
   return statementOf(fenceRowsOf(lock));

@@ -26,8 +26,16 @@ export interface FenceOptions {
 
 /** A connection of better-sqlite3, `node:sqlite` or libsql. */
 export interface SyncDatabase {
+  /** Runs a statement. */
   exec(sql: string): unknown;
-  prepare(sql: string): { all(...params: string[]): unknown[] };
+  /** Prepares a statement. */
+  prepare(sql: string): SyncStatement;
+}
+
+/** A statement of a {@link SyncDatabase}. */
+export interface SyncStatement {
+  /** Runs the statement, and returns its rows. */
+  all(...params: string[]): unknown[];
 }
 
 export const FENCE_OPTIONS = {
@@ -57,8 +65,8 @@ const queryFunction = method<FenceQuery>('a function that sends a statement in t
  *
  * @param lock an exclusive lock or a permit whose `fencingToken()` has been awaited
  * @param query sends a statement in the transaction, on its connection
- * @throws {@link StaleTokenError} if a later holder has fenced before: let the transaction roll back
- * @throws {@link RedlockConfigError} if an argument is invalid, or `query` does not send to a transaction, or sends to one
+ * @throws {StaleTokenError} if a later holder has fenced before: let the transaction roll back
+ * @throws {RedlockConfigError} if an argument is invalid, or `query` does not send to a transaction, or sends to one
  *   inside a savepoint or, on MySQL, to one that has read before; the database is not one that locks rows, or has no table
  * @throws the error of the driver, for example `40001` or `40P01`: run the whole transaction again
  * @see https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
@@ -82,8 +90,8 @@ export async function fence(lock: Lock, query: FenceQuery, options: FenceOptions
  *
  * @param lock an exclusive lock or a permit whose `fencingToken()` has been awaited
  * @param database the connection, inside its transaction
- * @throws {@link StaleTokenError} if a later holder has fenced before: let the transaction roll back
- * @throws {@link RedlockConfigError} if an argument is invalid, no transaction is open, or there is no table
+ * @throws {StaleTokenError} if a later holder has fenced before: let the transaction roll back
+ * @throws {RedlockConfigError} if an argument is invalid, no transaction is open, or there is no table
  * @throws the error of the driver, for example `database is locked`: run the whole transaction again
  */
 export function fenceSync(lock: Lock, database: SyncDatabase): void {

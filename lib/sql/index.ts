@@ -3,7 +3,14 @@
  *
  * @packageDocumentation
  */
-export { fence, type FenceOptions, type FenceQuery, fenceSync, type SyncDatabase } from './fence.js';
+export {
+  fence,
+  type FenceOptions,
+  type FenceQuery,
+  fenceSync,
+  type SyncDatabase,
+  type SyncStatement,
+} from './fence.js';
 export { type FenceDialect, fenceStatement, type FenceStatement } from './dialects.js';
 export { StaleTokenError } from './fence-row.js';
 export { fenceMigration } from './migrations.js';

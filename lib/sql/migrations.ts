@@ -34,7 +34,7 @@ const MIGRATIONS: Readonly<Record<FenceDialect, readonly string[]>> = {
  * They may run more than once. The same statements are in `dist/sql/<dialect>.sql` of the package.
  *
  * @param dialect the database
- * @throws {@link RedlockConfigError} if there is no such dialect
+ * @throws {RedlockConfigError} if there is no such dialect
  */
 export function fenceMigration(dialect: FenceDialect): readonly string[] {
   if (Object.hasOwn(MIGRATIONS, dialect)) return MIGRATIONS[dialect];

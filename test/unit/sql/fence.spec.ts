@@ -51,7 +51,7 @@ describe('A fence', () => {
   });
 
   it.each([undefined, null, {}, 'stock:teapot'])('refuses %j in place of a lock', async (lock) => {
-    await expect(fence(lock as unknown as Lock, never)).rejects.toMatchObject({ code: 'LOCK_CONFIG', option: 'lock' });
+    await expect(fence(lock as Lock, never)).rejects.toMatchObject({ code: 'LOCK_CONFIG', option: 'lock' });
   });
 
   it('refuses what is no query function, unknown options, and unknown databases', async () => {

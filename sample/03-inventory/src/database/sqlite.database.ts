@@ -13,7 +13,7 @@ export class SqliteDatabase extends Database {
   }
 
   create(statement: string): Promise<void> {
-    return this.connected(async (connection) => void connection.exec(statement));
+    return this.connected((connection) => new Promise((resolve) => resolve(void connection.exec(statement))));
   }
 
   transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
