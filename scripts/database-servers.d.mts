@@ -8,8 +8,14 @@ export interface DatabaseServer {
   stop(): Promise<void>;
 }
 
-/** @param programs folder of the server's programs, as `findPostgres` gives it */
-export declare function startPostgres(programs: string): Promise<DatabaseServer>;
+/**
+ * @param programs folder of the server's programs, as `findPostgres` gives it
+ * @param prepare is called with the folder of the data, and the user of the server, before it starts
+ */
+export declare function startPostgres(
+  programs: string,
+  prepare?: (data: string, user: { readonly uid?: number; readonly gid?: number }) => void,
+): Promise<DatabaseServer>;
 
 /** @param programs paths of the server's programs, as `findMariadb` gives them */
 export declare function startMariadb(programs: MariadbPrograms): Promise<DatabaseServer>;

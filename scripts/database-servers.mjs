@@ -57,12 +57,16 @@ class DatabaseServer {
   }
 }
 
-/** @param programs folder of the server's programs, as `findPostgres` gives it */
-export function startPostgres(programs) {
+/**
+ * @param programs folder of the server's programs, as `findPostgres` gives it
+ * @param prepare is called with the folder of the data, and the user of the server, before it starts
+ */
+export function startPostgres(programs, prepare = () => undefined) {
   return started('pg-', 'postgres', async (folder, user) => {
     const data = join(folder, 'data');
     const initdb = ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-sync', '--no-locale'];
     await promisify(execFile)(join(programs, 'initdb'), initdb, { cwd: folder, ...user });
+    await prepare(data, user);
     const url = `postgres://postgres@/postgres?host=${encodeURIComponent(folder)}`;
     const server = join(programs, 'postgres');
     return {

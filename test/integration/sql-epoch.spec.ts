@@ -1,0 +1,38 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { startPostgres } from '../../scripts/database-servers.mjs';
+import { findPostgres } from '../../scripts/ensure-postgres.mjs';
+import { Arena, fencedDatabases, type Mutation, outcomeOf } from './support/fenced-databases.js';
+
+const programs = findPostgres();
+/** Debian leaves the program out of PATH. */
+const FOLDERS = [programs ?? '', '/usr/lib/postgresql/15/bin', '/usr/lib/postgresql/17/bin'];
+const reset = FOLDERS.map((folder) => join(folder, 'pg_resetwal')).find((path) => existsSync(path));
+const database = fencedDatabases().find(({ dialect }) => dialect === 'postgres');
+
+if (programs && reset && database) {
+  describe('On PostgreSQL, once the numbers of transactions have passed 2^32', () => {
+    it('a fence passes, and would not without the part of the number that a row has', async () => {
+      const start = (): ReturnType<typeof startPostgres> =>
+        startPostgres(programs, (data, user) => void execFileSync(reset, ['-f', '-e', '3', '-D', data], user));
+      const arena = await Arena.open({ ...database, start });
+      try {
+        const attempt = async (mutation: Mutation): Promise<string> => {
+          await arena.reset();
+          arena.one.mutation = mutation;
+          await arena.one.begin('READ COMMITTED');
+          return outcomeOf(arena.one.fence(41));
+        };
+        await expect(attempt((sql) => sql)).resolves.toBe('passed');
+        await expect(attempt((sql) => sql.replace('% 4294967296', ''))).resolves.toBe('LOCK_CONFIG');
+      } finally {
+        await arena.close();
+      }
+    }, 60_000);
+  });
+} else {
+  console.log('Not run: numbers of transactions beyond 2^32, because there is no pg_resetwal on this machine');
+  it('needs pg_resetwal', () => expect([programs, reset]).toContain(undefined));
+}
