@@ -51,18 +51,18 @@ const fencePostgres: Fence = async (rows, run, settings) => {
 };
 
 async function fencePostgresRow(row: FenceRow, run: Run, { allowSavepoint }: FenceSettings): Promise<void> {
-  const { name, token } = row;
+  const { resource, name, token } = row;
   const answer = await run(POSTGRES_FENCE, [name, token]);
-  const { fenced, x, tx, top } = only(answer, [name], ['tx', 'top']);
+  const { fenced, x, tx, top } = only(answer, [resource], ['tx', 'top']);
   if (fenced !== token) {
-    const { token: stored } = only(await run(POSTGRES_STORED, [name]), [name], ['token']);
+    const { token: stored } = only(await run(POSTGRES_STORED, [name]), [resource], ['token']);
     throw refuse(row, stored);
   }
   const confirmed = await run(POSTGRES_CONFIRM, [tx, tx, name]);
-  if (confirmed[0]?.['tx'] !== tx) throw ranOutside([name]);
+  if (confirmed[0]?.['tx'] !== tx) throw ranOutside([resource]);
   if (x !== top && !allowSavepoint) {
     const problem = 'ran inside a savepoint: fence before the first nested transaction';
-    throw misuse('query', [name], `${problem}, or pass \`allowSavepoint: true\``);
+    throw misuse('query', [resource], `${problem}, or pass \`allowSavepoint: true\``);
   }
 }
 
@@ -76,7 +76,7 @@ const MYSQL_UPDATE = `UPDATE redlock_fence SET token = ?, fences = fences + 1 WH
 
 // No refusal rolls back: later statements of the caller would commit by themselves.
 const fenceMysql: Fence = async (rows, run) => {
-  const names = rows.map(({ name }) => name);
+  const names = rows.map(({ resource }) => resource);
   try {
     await run('SAVEPOINT redlock_probe');
     await run('RELEASE SAVEPOINT redlock_probe');
@@ -84,14 +84,14 @@ const fenceMysql: Fence = async (rows, run) => {
     throw says(error, /SAVEPOINT redlock_probe does not exist/i) ? ranOutside(names) : error;
   }
   for (const row of rows) {
-    const { name, token } = row;
+    const { resource, name, token } = row;
     await run(MYSQL_INSERT, [name]);
-    const newest = only(await run(MYSQL_LOCK, [name]), [name], ['token', 'fences']);
+    const newest = only(await run(MYSQL_LOCK, [name]), [resource], ['token', 'fences']);
     if (BigInt(newest.token) > BigInt(token)) throw refuse(row, newest.token);
     const [seen] = await run(MYSQL_SEE, [name]);
     if (seen?.['fences'] !== newest.fences) {
       const problem = 'came too late: this transaction read before the fence';
-      throw misuse('query', [name], `${problem}; make the fence its first statement`);
+      throw misuse('query', [resource], `${problem}; make the fence its first statement`);
     }
     await run(MYSQL_UPDATE, [token, name]);
   }
@@ -134,7 +134,8 @@ export function statementOf(rows: readonly FenceRow[]): FenceStatement {
     const answers = rowsOf(answer);
     for (const row of rows) {
       const found = answers.filter(({ resource }) => resource === row.name);
-      const { token } = only(found, [row.name], ['token']);
+      if (found.length === 0) throw unrecognized([row.resource], answers);
+      const { token } = only(found, [row.resource], ['token']);
       if (token !== row.token) throw refuse(row, token);
     }
   };
@@ -145,6 +146,8 @@ export function statementOf(rows: readonly FenceRow[]): FenceStatement {
 export const NESTED_BEGIN = /within a transaction/i;
 
 const fenceSqlite: Fence = async (rows, run) => {
+  // An error elsewhere, where `BEGIN` would commit or do nothing.
+  await run('SELECT sqlite_version()');
   const isOutside = await run('BEGIN').then(
     () => true,
     (error: unknown) => {
@@ -154,7 +157,7 @@ const fenceSqlite: Fence = async (rows, run) => {
   );
   if (isOutside) {
     await run('ROLLBACK');
-    throw ranOutside(rows.map(({ name }) => name));
+    throw ranOutside(rows.map(({ resource }) => resource));
   }
   const { sql, params, check } = statementOf(rows);
   check(await run(sql, params));
@@ -170,7 +173,7 @@ export const FENCES: Readonly<Record<FenceDialect, Fence>> = {
 const UNSUITABLE = /cockroach|yugabyte|-yb-|tidb|redshift|greenplum|materialize|vitess/i;
 
 export async function dialectOf(rows: readonly FenceRow[], run: Run): Promise<FenceDialect> {
-  const names = rows.map(({ name }) => name);
+  const names = rows.map(({ resource }) => resource);
   let version: unknown;
   try {
     const [row] = await run('SELECT version() AS version');

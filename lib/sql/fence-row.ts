@@ -9,6 +9,9 @@ const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\0': '\\0', '
 
 /** A row of the table `redlock_fence`, and the token that it is to have. */
 export interface FenceRow {
+  /** For messages. */
+  readonly resource: string;
+  /** The key of the table. */
   readonly name: string;
   readonly token: string;
 }
@@ -25,14 +28,14 @@ export class StaleTokenError extends LockError {
   readonly statusCode = 409;
 
   constructor(
-    name: string,
+    resource: string,
     /** The fencing token of this lock. */
     readonly token: number,
     /** The larger token that the table has. */
     readonly stored: number,
   ) {
     const later = `the table has ${stored}, a later holder was here; roll back`;
-    super(`fence of ${showNames([name])} refused: ${token}, ${later}`, [name]);
+    super(`fence of ${showNames([resource])} refused: ${token}, ${later}`, [resource]);
   }
 }
 
@@ -47,10 +50,13 @@ export function fenceRowsOf(lock: Lock): readonly FenceRow[] {
     const problem = 'has no token: call `await lock.fencingToken()` before the transaction begins';
     throw misuse('lock', lock.resources, `${problem}, so that an outage of the masters cannot hold it open`);
   }
-  return keys.map((key) => {
+  // In the order of the keys.
+  const resources = [...lock.resources].sort();
+  return keys.map((key, index) => {
+    const resource = resources[index] ?? key;
     const name = key.replace(/[\\\0\n]/g, (character) => ESCAPES[character] ?? character);
-    if (Buffer.byteLength(name) <= LONGEST_NAME) return { name, token: String(token) };
-    throw misuse('lock', [name], `has a name of more than ${LONGEST_NAME} bytes: use a shorter resource`);
+    if (Buffer.byteLength(name) <= LONGEST_NAME) return { resource, name, token: String(token) };
+    throw misuse('lock', [resource], `has a name of more than ${LONGEST_NAME} bytes: use a shorter resource`);
   });
 }
 
@@ -66,12 +72,13 @@ export function ranOutside(names: readonly string[]): RedlockConfigError {
 
 // Never a pass: what is not recognized may be anything.
 export function unrecognized(names: readonly string[], found: unknown): RedlockConfigError {
-  const problem = `got no row that it recognizes, but ${describe(found)}`;
-  return misuse('query', names, `${problem}: let the query function return the rows, or what the driver returns`);
+  const [row] = rowsOf(found);
+  const problem = row ? `got a row of ${Object.keys(row).join(', ') || 'nothing'}, not its own` : 'got no row';
+  return misuse('query', names, `${problem}: let the query function return what the driver returns`);
 }
 
-export function refuse({ name, token }: FenceRow, stored: string): StaleTokenError {
-  return new StaleTokenError(name, Number(token), Number(stored));
+export function refuse({ resource, token }: FenceRow, stored: string): StaleTokenError {
+  return new StaleTokenError(resource, Number(token), Number(stored));
 }
 
 // Of the forms in which drivers answer: rows, `{ rows }` and `[rows, fields]`.
@@ -87,9 +94,4 @@ export function says(error: unknown, text: RegExp): boolean {
     if (text.test(each.message)) return true;
   }
   return false;
-}
-
-function describe(found: unknown): string {
-  const [row] = rowsOf(found);
-  return row ? `a row of ${Object.keys(row).join(', ') || 'nothing'}` : 'no row';
 }

@@ -96,7 +96,7 @@ export async function fence(lock: Lock, query: FenceQuery, options: FenceOptions
  */
 export function fenceSync(lock: Lock, database: SyncDatabase): void {
   const rows = fenceRowsOf(lock);
-  if (isOutside(database)) throw ranOutside(rows.map(({ name }) => name));
+  if (isOutside(database)) throw ranOutside(rows.map(({ resource }) => resource));
   const { sql, params, check } = statementOf(rows);
   try {
     check(database.prepare(sql).all(...params));

@@ -16,7 +16,8 @@ export function lockWith(
   keys: readonly string[] = ['lock:stock'],
   mode = 'exclusive',
 ): Lock {
-  return { resources: keys, mode, fence: { keys, token } } as unknown as Lock;
+  const resources = keys.map((key) => key.replace(/^lock:/, ''));
+  return { resources, mode, fence: { keys, token } } as unknown as Lock;
 }
 
 /** One connection to a database with the table `stock`, whose only row has a count. */
