@@ -9,6 +9,7 @@ export {
   LockError,
   LockLostError,
   LockNotAcquiredError,
+  LockOrderError,
   LockReentryError,
   type ReentryProblem,
   LockServiceStoppedError,
@@ -17,6 +18,7 @@ export {
   type LockLostCause,
   type MasterReport,
 } from './core/errors.js';
+export type { BlamedHolder, ResourceContention, WaitedTime } from './core/contention/contention.js';
 export type { LockHolder } from './core/holder.js';
 export { Lock } from './core/lock.js';
 export {
@@ -48,7 +50,7 @@ export type {
 } from './core/observer.js';
 export type { LockInspection, PermitInspection, SlotInspection } from './core/operator/inspector.js';
 export type { MasterState, MasterStatus, RedlockStatus } from './core/health/status.js';
-export type { AcquireOptions, LockMode, RedlockOptions } from './core/settings/options.js';
+export type { AcquireOptions, LockMode, LockOrderOption, RedlockOptions } from './core/settings/options.js';
 export { getLockServiceToken, InjectLockService } from './nest/lock-service.token.js';
 export { LockExceptionFilter, type LockExceptionFilterOptions } from './nest/lock-exception.filter.js';
 export { LockInterceptor, type LockInterceptorKey } from './nest/lock.interceptor.js';

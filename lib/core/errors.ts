@@ -214,6 +214,19 @@ export class LockReentryError extends LockError {
  */
 export type ReentryProblem = 'nested' | 'permit' | 'partial' | 'upgrade';
 
+/**
+ * With `lockOrder: 'error'`: a call chain that holds a lock asked for another one, and other call chains have taken these
+ * locks in another order. The message names the places. Both could wait for each other until their budgets end.
+ */
+export class LockOrderError extends LockError {
+  readonly code = 'LOCK_ORDER';
+  readonly statusCode = 500;
+
+  constructor(resources: readonly string[], cycle: string) {
+    super(cycle, resources);
+  }
+}
+
 /** The application is shutting down and acquires no new locks. */
 export class LockServiceStoppedError extends LockError {
   readonly code = 'LOCK_SERVICE_STOPPED';

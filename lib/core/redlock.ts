@@ -1,8 +1,9 @@
 import { Acquisition, type AcquisitionContext } from './acquire/acquisition.js';
 import type { Clock } from './clock.js';
 import { Condition } from './condition.js';
+import { Contention } from './contention/contention.js';
 import { connectMasters, probeMasters } from './health/connect.js';
-import { isStopped, LockServiceStoppedError, type MasterReport, RedlockConfigError } from './errors.js';
+import { isNotAcquired, isStopped, LockServiceStoppedError, type MasterReport, RedlockConfigError } from './errors.js';
 import { HomeMasters } from './acquire/home-masters.js';
 import { type Random, TokenSource } from './holder.js';
 import { Inspector, firstLocks, type OwnLocks } from './operator/inspector.js';
@@ -57,6 +58,7 @@ const SHARED: Capacity = Object.freeze({ isShared: true, places: 1 });
 // @see https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
 export class Redlock {
   readonly inspector: Inspector;
+  readonly contention = new Contention();
   private readonly masters: readonly CircuitBreakerMaster[];
   private readonly quorum: number;
   private readonly homeMasters: HomeMasters;
@@ -209,7 +211,6 @@ export class Redlock {
     const { clock } = this.context;
     let recorder = this.recorderOf(resources, call, onHeld);
     const waiter = new Waiter(clock, resources, call);
-    if (recorder) waiter.paused = 0;
     if (this.isStopped) waiter.stop(new LockServiceStoppedError(resources));
     // An acquisition that does not wait makes its single attempt without queueing behind those that do.
     const { queues, sharing, permits } = wanted;
@@ -254,6 +255,7 @@ export class Redlock {
       const error =
         isStopped(reason) && acquisition.isHeldByOther ? new LockServiceStoppedError(resources, true) : reason;
       recorder?.failed(error, attempts + acquisition.attempts, waiter.paused);
+      if (waiter.blamed !== undefined || isNotAcquired(error)) this.contention.add(resources, waiter.blamed);
       entry?.leave();
       throw error;
     } finally {
@@ -262,6 +264,7 @@ export class Redlock {
       this.noneWaits.check();
       this.idle.check();
     }
+    if (waiter.blamed !== undefined) this.contention.add(resources, waiter.blamed);
     return begin(new Lock(lease));
   }
 

@@ -1,5 +1,7 @@
 import type { Duration } from '../core/settings/duration.js';
-import { LockNotAcquiredError, LockReentryError, RedlockConfigError } from '../core/errors.js';
+import type { ResourceContention } from '../core/contention/contention.js';
+import { LockOrder } from '../core/contention/lock-order.js';
+import { LockNotAcquiredError, LockOrderError, LockReentryError, RedlockConfigError } from '../core/errors.js';
 import type { Lock } from '../core/lock.js';
 import { type LockObserver, ObserverHub, type OnHeld } from '../core/observer.js';
 import type { Inspector, LockInspection, OwnLocks, PermitInspection } from '../core/operator/inspector.js';
@@ -50,6 +52,8 @@ interface BegunWork<T> {
 
 interface LockedRun<T> {
   readonly work: LockedWork<T>;
+  // The decorated method, for messages.
+  readonly place?: string;
   // May refuse what the work returns, a promise and its result alike, by throwing.
   readonly check?: (returned: unknown) => void;
   // What a refusal means to the caller, for observers.
@@ -66,6 +70,7 @@ interface LockedRun<T> {
 export class LockService {
   private readonly context = new LockContext<LockScope>();
   private readonly fixedNames = new FixedNames();
+  private readonly order: LockOrder | undefined;
   // In milliseconds: those of which the log has warned.
   private readonly warned = new Set<number>();
   // The call of the last ttl that was given alone, or left out: a program gives few different ones.
@@ -81,6 +86,7 @@ export class LockService {
     /** @internal `false` with `enabled: false`: no acquisition is ever refused. */
     readonly excludes: boolean = true,
   ) {
+    if (settings.lockOrder !== 'off') this.order = new LockOrder();
     // Not enumerable and not on the prototype: a mock copies neither the property nor its value.
     Object.defineProperty(this, IS_LOCK_SERVICE, { value: true });
   }
@@ -98,6 +104,7 @@ export class LockService {
    * @throws {QuorumUnavailableError} too few masters vote before the waiting budget ends, or this process was blocked until
    *   the lock had ended, and the budget, too
    * @throws {LockReentryError} the call chain already holds one of the resources
+   * @throws {LockOrderError} with `lockOrder: 'error'`, if other call chains take these locks in another order
    * @throws {LockServiceStoppedError} the application is shutting down
    * @throws {RedlockConfigError} an argument is invalid
    * @throws the reason of `options.signal`, if it aborts during the wait
@@ -227,6 +234,21 @@ export class LockService {
   }
 
   /**
+   * The kinds of resources for which calls of this instance have waited, and for which holders: at most a hundred and
+   * `other`, those that cost the most time first. Uncontended acquisitions are not counted, and cost nothing.
+   *
+   * ```ts
+   * const [worst] = locks.contention(); // { pattern: 'order:*', waited: 41, milliseconds: { sum: 5130, ... }, ... }
+   * ```
+   *
+   * @returns what this process has counted since it was started, without asking the masters
+   * @see LockNotAcquiredError.holder, for one call
+   */
+  contention(): readonly ResourceContention[] {
+    return this.redlock().contention.report;
+  }
+
+  /**
    * What operators see of locks and permits, and their forced release. The tokens of holders are secrets.
    * @internal
    */
@@ -272,14 +294,19 @@ export class LockService {
    * Acquires a lock for work that is about to start, or joins the lock that the work may run inside.
    * @internal
    */
-  async hold(resources: readonly string[], options: WithLockOptions, onHeld: OnHeld = 'fail'): Promise<LockScope> {
+  async hold(
+    resources: readonly string[],
+    options: WithLockOptions,
+    onHeld: OnHeld = 'fail',
+    place?: string,
+  ): Promise<LockScope> {
     const settings = this.workSettings(options);
-    for (let outer = this.join(resources, settings); outer; outer = this.join(resources, settings)) {
+    for (let outer = this.join(resources, settings, place); outer; outer = this.join(resources, settings, place)) {
       await outer.lock.pendingDoubt;
       if (outer.lock.isHeld) return outer;
       void outer.end();
     }
-    return LockScope.of(await this.redlock().acquire(resources, settings.call, onHeld), this.context);
+    return LockScope.of(await this.redlock().acquire(resources, settings.call, onHeld), this.context, place);
   }
 
   /**
@@ -306,7 +333,7 @@ export class LockService {
   async runLocked<T>(
     resources: readonly string[],
     settings: WorkSettings,
-    { work, check, onHeld = 'fail', otherwise }: LockedRun<T>,
+    { work, place, check, onHeld = 'fail', otherwise }: LockedRun<T>,
   ): Promise<T> {
     const begin = (scope: LockScope): BegunWork<T> => {
       try {
@@ -319,7 +346,7 @@ export class LockService {
     };
     let begun: BegunWork<T> | undefined;
     try {
-      for (let outer = this.join(resources, settings); outer; outer = this.join(resources, settings)) {
+      for (let outer = this.join(resources, settings, place); outer; outer = this.join(resources, settings, place)) {
         // Work inside a lock would otherwise begin in the call, and nested calls fill the stack.
         await (outer.lock.pendingDoubt ?? DONE);
         if (outer.lock.isHeld) {
@@ -330,7 +357,7 @@ export class LockService {
       }
       begun ??= await this.redlock().start(resources, settings.call, {
         ...{ onHeld, isAwaited: false },
-        begin: (lock) => begin(LockScope.of(lock, this.context)),
+        begin: (lock) => begin(LockScope.of(lock, this.context, place)),
       });
     } catch (error) {
       if (otherwise) return otherwise(error);
@@ -401,12 +428,14 @@ export class LockService {
     );
   }
 
-  private join(resources: readonly string[], { call, mayJoin }: WorkSettings): LockScope | undefined {
+  private join(resources: readonly string[], { call, mayJoin }: WorkSettings, place?: string): LockScope | undefined {
+    if (this.context.isEmpty) return undefined;
     if (mayJoin) {
       const outer = this.heldInChain(call, (lock) => resources.every((resource) => lock.resources.includes(resource)));
       if (outer && (call.isShared || outer.lock.mode === 'exclusive')) return outer.join();
     }
     this.refuseReentry(resources, call, mayJoin);
+    this.noteOrder(resources, call, place);
     return undefined;
   }
 
@@ -414,7 +443,10 @@ export class LockService {
     return rejectOnThrow(() => {
       const resources = resolveResources('resource', resource);
       const call = this.callOf(options);
-      if (!this.context.isEmpty) this.refuseReentry(resources, call);
+      if (!this.context.isEmpty) {
+        this.refuseReentry(resources, call);
+        this.noteOrder(resources, call);
+      }
       return this.redlock().acquire(resources, call, onHeld);
     });
   }
@@ -446,6 +478,23 @@ export class LockService {
     const wouldWait = call.permits === undefined ? 'nested' : 'permit';
     const problem = isUpgrade ? 'upgrade' : mayJoin ? 'partial' : wouldWait;
     throw new LockReentryError(resources, lock.resources, problem);
+  }
+
+  private noteOrder(resources: readonly string[], { wait, isShared, permits }: CallSettings, place?: string): void {
+    if (!this.order || wait === 0) return;
+    const scopes = this.context.all;
+    // Joined scopes have one lock.
+    const locks = new Map(scopes.filter(({ lock }) => lock.isKept).map((scope) => [scope.lock, scope]));
+    const chain = [...locks].map(([lock, scope]) => ({
+      ...{ resources: lock.resources, isShared: lock.mode === 'shared', isPermit: lock.slot !== undefined },
+      ...{ place: scope.place, isSplit: scope.isSplitBeside(scopes) },
+    }));
+    if (chain.length === 0) return;
+    const isRefused = this.settings.lockOrder === 'error';
+    const cycle = this.order.note(chain, { resources, isShared, isPermit: permits !== undefined, place }, isRefused);
+    if (cycle === undefined) return;
+    if (isRefused) throw new LockOrderError(resources, cycle);
+    this.warn(cycle);
   }
 
   // Permits of a name and a lock of the same name do not exclude each other.

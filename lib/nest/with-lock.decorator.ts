@@ -154,7 +154,13 @@ export function WithLock<const Key extends LockKey>(
       refuseSeveral(resources, wanted.permits, where);
       const work = (): unknown => Reflect.apply(method, self, args);
       const otherwise = onLocked && ((error: unknown) => fallbackResult(where, service, { error, onLocked }));
-      return service.runLocked(resources, settingsOf(service, wanted), { work, check, onHeld, otherwise });
+      return service.runLocked(resources, settingsOf(service, wanted), {
+        work,
+        place: where,
+        check,
+        onHeld,
+        otherwise,
+      });
     };
     // A Proxy keeps name, length and own properties of the method; metadata is stored by the identity of the function,
     // so it is copied.
@@ -215,7 +221,7 @@ export async function acquireOrFallback(
   const { wanted, onLocked, onHeld } = askedFor(options);
   refuseSeveral(resources, wanted.permits, where);
   try {
-    return await service.hold(resources, wanted, onHeld);
+    return await service.hold(resources, wanted, onHeld, where);
   } catch (error) {
     if (!onLocked) throw error;
     return { otherwise: await fallbackResult(where, service, { error, onLocked }) };

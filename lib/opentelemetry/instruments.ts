@@ -133,39 +133,3 @@ export function observeStatus(
   meter.addBatchObservableCallback(observe, gauges);
   return () => meter.removeBatchObservableCallback(observe, gauges);
 }
-
-// At most this many different attribute values, however many resources there are.
-const MAX_PATTERNS = 100;
-const LONGEST_PATTERN = 64;
-// For all further patterns, and for resources for which the function throws or returns an empty string.
-const OTHER = 'other';
-
-// Names for kinds of resources, few enough to be attributes of metrics.
-export class ResourcePatterns {
-  private readonly known = new Set<string>();
-
-  constructor(private readonly patternOf: (resource: string) => string = beginning) {}
-
-  of(resources: readonly string[]): string {
-    const pattern = this.joined(resources);
-    if (this.known.has(pattern)) return pattern;
-    if (this.known.size >= MAX_PATTERNS) return OTHER;
-    this.known.add(pattern);
-    return pattern;
-  }
-
-  private joined(resources: readonly string[]): string {
-    try {
-      const patterns = new Set(resources.map((resource) => this.patternOf(resource)));
-      return [...patterns].sort().join(',').slice(0, LONGEST_PATTERN) || OTHER;
-    } catch {
-      // The function is user code, and its error must not fail the acquisition.
-      return OTHER;
-    }
-  }
-}
-
-// A name without a colon may be one of many, so its pattern is `*`.
-function beginning(resource: string): string {
-  return `${resource.slice(0, resource.indexOf(':') + 1)}*`;
-}

@@ -1,6 +1,7 @@
 import type { Attributes, BatchObservableCallback, Meter } from '@opentelemetry/api';
 import type { JobObserver, JobRunReport, JobSkip } from '../core/jobs/job-observer.js';
-import { type Instruments, ResourcePatterns } from './instruments.js';
+import { ResourcePatterns } from '../core/contention/patterns.js';
+import type { Instruments } from './instruments.js';
 
 export class JobMetrics implements JobObserver {
   private readonly names = new ResourcePatterns((name) => name);

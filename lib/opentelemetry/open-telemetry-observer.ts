@@ -20,7 +20,8 @@ import type {
   ObservedService,
   OnHeld,
 } from '../core/observer.js';
-import { Instruments, observeStatus, ResourcePatterns } from './instruments.js';
+import { ResourcePatterns } from '../core/contention/patterns.js';
+import { Instruments, observeStatus } from './instruments.js';
 import type { MasterReply, MasterRequest } from '../core/master.interface.js';
 import { isObject, method, objectWith, only, optional, readOptions, type TableOf } from '../core/settings/table.js';
 import { JobMetrics } from './job-metrics.js';

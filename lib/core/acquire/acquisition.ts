@@ -1,6 +1,6 @@
 import type { Instant } from '../clock.js';
 import { showNames } from '../display.js';
-import { type LockError, LockNotAcquiredError, QuorumUnavailableError } from '../errors.js';
+import { type LockError, LockNotAcquiredError, majorityHolder, QuorumUnavailableError } from '../errors.js';
 import type { HomeMasters } from './home-masters.js';
 import { type QuorumCall, quorumOf } from './quorum-call.js';
 import { type FailedAttempt, LastAnswers } from './last-answers.js';
@@ -119,7 +119,7 @@ export class Acquisition {
     try {
       let step = first;
       for (let attempt = 1; ; attempt++) {
-        while (entry && !entry.isAdmitted && !waiter.isOver) await waiter.pause();
+        while (entry && !entry.isAdmitted && !waiter.isOver) await waiter.pause(undefined, this.holderInLine(entry));
         waiter.check();
         this.passed = waiter.takeOffered();
         if (this.passed) return (leasedKeys = this.passed.leasedKeys);
@@ -313,12 +313,24 @@ export class Acquisition {
     const poll = isNext ? retries.delay(notifies) : Infinity;
     const freeAfter = isNext ? quorumCall.freeAfter : undefined;
     const expiry = freeAfter === undefined ? Infinity : freeAfter + EXPIRY_RESOLUTION;
-    const reason = await this.waiter.pause(Math.min(poll, expiry)); // @mutant notification-trusted-without-the-timer
+    const reason = await this.waiter.pause(Math.min(poll, expiry), this.holderIn(this.refusal)); // @mutant notification-trusted-without-the-timer
     if (reason === 'next') this.notifications++;
     if (reason) retries.noteNotification();
     else retries.noteQuiet();
     const [hasOneKey, isWide] = [keys.length === 1, retries.isWide(notifies)];
     return stepAfter({ step, failure, reason, hasOneKey, expiry, poll, isWide });
+  }
+
+  // Of a call behind others of this process: the holder that has refused the first of them. Otherwise one of them holds
+  // the lock.
+  private holderInLine({ refusal }: QueueEntry): string | undefined {
+    return refusal ? this.holderIn(refusal) : this.context.settings.instance;
+  }
+
+  // `undefined` if no holder was named. Permits have several.
+  private holderIn(refusal: LastAnswers | undefined): string | undefined {
+    if (!refusal?.isHeld || this.permits) return undefined;
+    return majorityHolder(refusal.report)?.instance;
   }
 
   private get remoteWait(): RemoteWait {

@@ -22,8 +22,10 @@ export class Waiter extends ListMember<Waiter> {
   private overrun: (() => void) | undefined;
   private reason: WakeReason | undefined;
   private ended = false;
-  // Milliseconds; `undefined` unless an observer measures them.
-  paused: number | undefined;
+  // Milliseconds since its observer has begun to measure.
+  paused = 0;
+  // Milliseconds of all its pauses, by the instance that was named as the holder. Absent before the first one.
+  blamed: Map<string | undefined, number> | undefined;
   // Of a lock that it would take from its previous holder in this process; `undefined` if it would take none.
   takesTtl: number | undefined;
   private offered: PassedLock | undefined;
@@ -138,22 +140,28 @@ export class Waiter extends ListMember<Waiter> {
   }
 
   // Returns when this waiter is woken, when `delay` milliseconds have passed, or when the budget has ended. `undefined`
-  // if it was not woken.
-  async pause(delay?: number): Promise<WakeReason | undefined> {
+  // if it was not woken. `holder`: the instance that is to blame; `undefined` if none was named.
+  async pause(delay?: number, holder?: string): Promise<WakeReason | undefined> {
     this.check();
     if (this.reason || this.isOver || delay === 0) return this.takeReason();
     if (!this.deadline) this.awaitDeadline();
     let timer: Timer | undefined;
-    const began = this.paused === undefined ? undefined : this.clock.read().monotonic;
+    const began = this.clock.read().monotonic;
     await new Promise<void>((resolve) => {
       this.resume = resolve;
       if (delay !== undefined && delay < this.left) timer = this.clock.schedule(delay, resolve);
     });
     this.resume = undefined;
-    if (began !== undefined) this.paused = (this.paused ?? 0) + this.clock.read().monotonic - began;
+    this.blame(holder, this.clock.read().monotonic - began);
     timer?.cancel();
     this.check();
     return this.takeReason();
+  }
+
+  private blame(holder: string | undefined, milliseconds: number): void {
+    this.paused += milliseconds;
+    this.blamed ??= new Map();
+    this.blamed.set(holder, (this.blamed.get(holder) ?? 0) + milliseconds);
   }
 
   private takeReason(): WakeReason | undefined {

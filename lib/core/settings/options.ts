@@ -72,7 +72,17 @@ export interface RedlockOptions {
    * @default host and process, as in `web-7d9f:1`
    */
   instance?: string;
+  /**
+   * What happens when a nested call takes locks in another order than other call chains, so that they could wait for each
+   * other: a warning in the log, once, or a `LockOrderError`. `'off'`: the order is not watched.
+   * @default 'warn'
+   * @see {@link LockOrderError}
+   */
+  lockOrder?: LockOrderOption;
 }
+
+/** How a service treats locks that call chains take in different orders. */
+export type LockOrderOption = 'off' | 'warn' | 'error';
 
 /** Options of one acquisition. */
 export interface AcquireOptions {

@@ -51,6 +51,7 @@ export const REDLOCK_OPTIONS = {
   durable: optional(flag, false),
   keyPrefix: optional(keyPrefix, 'lock:'),
   instance: optional(instance, 'unnamed'),
+  lockOrder: optional(oneOf('off', 'warn', 'error'), 'warn'),
 } satisfies TableOf<RedlockOptions>;
 
 export const ACQUIRE_OPTIONS = {

@@ -64,8 +64,9 @@ export function integer(min: number, max: number, kind = 'an integer'): Parser<n
   return only(`${kind} from ${min} to ${max}`, (value) => isWithin(value as number));
 }
 
-export function oneOf<const T extends string>(one: T, other: T): Parser<T> {
-  return only(`'${one}' or '${other}'`, (value) => value === one || value === other);
+export function oneOf<const T extends string>(...values: readonly T[]): Parser<T> {
+  const names = values.map((value) => `'${value}'`);
+  return only(`${names.slice(0, -1).join(', ')} or ${names.at(-1)}`, (value) => values.includes(value as T));
 }
 
 export function method<T>(kind: string): Parser<T> {

@@ -1,0 +1,116 @@
+import { ResourcePatterns } from './patterns.js';
+
+// Of one pattern. Names of further ones are not kept.
+const MAX_HOLDERS = 100;
+// Bounds of the buckets of a histogram are this factor apart, as a power of two.
+const BUCKETS_PER_DOUBLING = 8;
+
+/**
+ * How long calls of this instance have waited for one kind of resource, and for which holders, since the instance was
+ * started. A wait is counted when it ends. All times are in milliseconds.
+ */
+export interface ResourceContention {
+  /** The kind of resource, as in metrics: `order:*` for `order:42`; `other` beyond a hundred kinds. */
+  readonly pattern: string;
+  /**
+   * Acquisitions that did not get the lock at once: they waited or, without a waiting budget, were refused. All others are
+   * not counted.
+   */
+  readonly acquisitions: number;
+  /** How many of them waited. */
+  readonly waited: number;
+  /** How long these waited. */
+  readonly milliseconds: WaitedTime;
+  /** The instances that were named as holders while calls waited: this one, too. The longest time first. */
+  readonly holders: readonly BlamedHolder[];
+  /**
+   * The rest of `milliseconds.sum`: no holder was named, because there are several (shared locks, permits), because the
+   * masters named different ones, or because too few masters voted.
+   */
+  readonly unnamed: number;
+}
+
+/** The time that acquisitions waited, in milliseconds. */
+export interface WaitedTime {
+  /** The sum over all acquisitions. */
+  readonly sum: number;
+  /** The longest wait. */
+  readonly max: number;
+  /** 99 of 100 waits were not longer than this, which is up to a tenth too much. */
+  readonly p99: number;
+}
+
+/** An instance that calls have waited for. */
+export interface BlamedHolder {
+  /** The `instance` of the holder. */
+  readonly instance: string;
+  /** How long calls waited while it was named, in milliseconds. */
+  readonly milliseconds: number;
+}
+
+// In milliseconds, by the instance that was named as the holder; `undefined` if none was.
+export type Blamed = ReadonlyMap<string | undefined, number>;
+
+class Waits {
+  private acquisitions = 0;
+  private waited = 0;
+  private sum = 0;
+  private max = 0;
+  // How many waits were in each bucket.
+  private readonly histogram = new Map<number, number>();
+  private readonly holders = new Map<string, number>();
+  private unnamed = 0;
+
+  add(blamed: Blamed | undefined): void {
+    this.acquisitions++;
+    if (!blamed) return;
+    let taken = 0;
+    for (const [instance, milliseconds] of blamed) {
+      taken += milliseconds;
+      const before = instance === undefined ? undefined : this.holders.get(instance);
+      if (instance === undefined || (before === undefined && this.holders.size >= MAX_HOLDERS)) {
+        this.unnamed += milliseconds;
+      } else this.holders.set(instance, (before ?? 0) + milliseconds);
+    }
+    this.waited++;
+    this.sum += taken;
+    this.max = Math.max(this.max, taken);
+    const bucket = Math.ceil(Math.log2(taken) * BUCKETS_PER_DOUBLING);
+    this.histogram.set(bucket, (this.histogram.get(bucket) ?? 0) + 1);
+  }
+
+  report(pattern: string): ResourceContention {
+    const { acquisitions, waited, sum, max, unnamed } = this;
+    const holders = [...this.holders].map(([instance, milliseconds]) => ({ instance, milliseconds }));
+    holders.sort((one, other) => other.milliseconds - one.milliseconds);
+    return { pattern, acquisitions, waited, milliseconds: { sum, max, p99: this.p99 }, holders, unnamed };
+  }
+
+  private get p99(): number {
+    let left = Math.ceil(this.waited * 0.99);
+    for (const [bucket, count] of [...this.histogram].sort(([one], [other]) => one - other)) {
+      left -= count;
+      if (left <= 0) return Math.min(this.max, 2 ** (bucket / BUCKETS_PER_DOUBLING));
+    }
+    return 0;
+  }
+}
+
+export class Contention {
+  private readonly patterns = new ResourcePatterns();
+  private readonly waits = new Map<string, Waits>();
+
+  // Without `blamed`, the acquisition was refused without a wait.
+  add(resources: readonly string[], blamed: Blamed | undefined): void {
+    const pattern = this.patterns.of(resources);
+    const waits = this.waits.get(pattern) ?? new Waits();
+    this.waits.set(pattern, waits);
+    waits.add(blamed);
+  }
+
+  // Those that cost the most time first.
+  get report(): readonly ResourceContention[] {
+    const rows = [...this.waits].map(([pattern, waits]) => waits.report(pattern));
+    return rows.sort((one, other) => other.milliseconds.sum - one.milliseconds.sum);
+  }
+}
