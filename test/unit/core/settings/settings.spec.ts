@@ -109,6 +109,7 @@ describe('Settings', () => {
       durable: false,
       keyPrefix: 'lock:',
       instance: 'unnamed',
+      lockOrder: 'warn',
     });
     expect(Object.isFrozen(settings)).toBe(true);
   });

@@ -1,0 +1,139 @@
+import { describe, expect, it } from '@jest/globals';
+import { type HeldPlace, LockOrder } from '../../../../lib/core/contention/lock-order.js';
+import { Chance } from '../../../simulation/engine/chance.js';
+import { type Chain, findHang, generateProgram, type Take, type Waiting, waitsOf } from '../../support/lock-programs.js';
+
+function place({ resource, mode }: Take): HeldPlace {
+  const kind = { isShared: mode === 'shared', isPermit: mode === 'permit' };
+  return { resources: [resource], ...kind, place: undefined, isSplit: false };
+}
+
+function note(order: LockOrder, { held, wanted }: Waiting, refuse = false): string | undefined {
+  return order.note(held.map(place), place(wanted), refuse);
+}
+
+/** An exclusive chain of these names, innermost last; `s!` before a shared one, `p!` before a permit. */
+function chain(...names: readonly string[]): Chain {
+  return names.map((name) => {
+    const [, mark, resource = name] = /^([sp])!(.*)$/.exec(name) ?? [];
+    return { resource, mode: mark === 's' ? 'shared' : mark === 'p' ? 'permit' : 'exclusive' };
+  });
+}
+
+function reports(...chains: readonly Chain[]): readonly string[] {
+  const order = new LockOrder();
+  return chains.flatMap((each) => waitsOf(each).flatMap((waiting) => note(order, waiting) ?? []));
+}
+
+function shuffled<T>(chance: Chance, items: readonly T[]): readonly T[] {
+  const keyed = items.map((item) => ({ item, key: chance.fraction() }));
+  return keyed.sort((one, other) => one.key - other.key).map(({ item }) => item);
+}
+
+describe('The order of nested locks', () => {
+  it('is reported once when two chains reverse it, with names and places', () => {
+    const order = new LockOrder();
+    const at = (resource: string, method: string): HeldPlace => ({
+      ...place({ resource, mode: 'exclusive' }),
+      place: method,
+    });
+    const ask = (one: HeldPlace, other: HeldPlace): unknown => order.note([one], other, false);
+    expect(ask(at('order:1', 'Orders.ship'), at('account:7', 'Accounts.debit'))).toBeUndefined();
+    expect(ask(at('account:8', 'Accounts.close'), at('order:2', 'Orders.cancel'))).toBe(
+      'lock order: "account:8" (Accounts.close) is held while "order:2" (Orders.cancel) is waited for, and "order:1" ' +
+        '(Orders.ship) is held while "account:7" (Accounts.debit) is waited for. Such calls can wait for each other ' +
+        'until their budgets end: take these locks in one order, or together in one call',
+    );
+    expect(ask(at('account:9', 'Accounts.close'), at('order:3', 'Orders.cancel'))).toBeUndefined();
+  });
+
+  it.each<[string, number, readonly Chain[]]>([
+    ['of chains that agree', 0, [chain('a', 'b'), chain('b', 'c'), chain('a', 'c')]],
+    ['of four kinds', 1, [chain('a', 'b'), chain('b', 'c'), chain('c', 'd'), chain('d', 'a')]],
+    ['of locks that an outer lock keeps apart', 0, [chain('g', 'a', 'b'), chain('g', 'b', 'a')]],
+    ['under an outer lock that is shared', 1, [chain('s!g', 'a', 'b'), chain('s!g', 'b', 'a')]],
+    ['under permits', 1, [chain('p!g', 'a', 'b'), chain('p!g', 'b', 'a')]],
+    ['under an outer lock that not all chains have', 1, [chain('g', 'a', 'b'), chain('b', 'a')]],
+    ['under one of two outer locks each', 1, [chain('g', 'a', 'b'), chain('h', 'a', 'b'), chain('g', 'b', 'a')]],
+    ['under locks of different names', 1, [chain('g:1', 'a', 'b'), chain('g:2', 'b', 'a')]],
+    ['under a lock that had only one name so far', 0, [chain('g:1', 'a', 'b'), chain('g:1', 'b', 'a')]],
+    ['under a name that changes later', 1, [chain('g:1', 'a', 'b'), chain('g:1', 'b', 'a'), chain('g:2', 'a', 'b')]],
+    ['of shared locks', 1, [chain('s!a', 's!b'), chain('s!b', 's!a')]],
+    ['of permits and a lock', 1, [chain('p!a', 'b'), chain('b', 'p!a')]],
+    ['of a permit and a lock of its name', 0, [chain('p!a', 'b'), chain('b', 'a')]],
+    ['of names of one kind, from small to large', 0, [chain('a:1', 'a:2'), chain('a:2', 'a:3'), chain('a:1', 'a:3')]],
+    ['of names of one kind, in a tree', 0, [chain('a:2', 'a:1'), chain('a:1', 'a:3'), chain('a:2', 'a:3')]],
+    ['of names of one kind in a circle', 1, [chain('a:1', 'a:2'), chain('a:2', 'a:3'), chain('a:3', 'a:1')]],
+  ])('%s has %i cycles', (_, count, chains) => expect(reports(...chains)).toHaveLength(count));
+
+  it('keeps nothing apart that runs side by side in one hold', () => {
+    const order = new LockOrder();
+    const split = { ...place({ resource: 'g', mode: 'exclusive' }), isSplit: true };
+    const [a, b] = ['a', 'b'].map((resource) => place({ resource, mode: 'exclusive' })) as [HeldPlace, HeldPlace];
+    expect(order.note([split, a], b, false)).toBeUndefined();
+    expect(order.note([{ ...split, isSplit: false }, b], a, false)).toContain('lock order: ');
+  });
+
+  it('does not change by what was refused', () => {
+    const order = new LockOrder();
+    const [forth, back] = [waitsOf(chain('a', 'b'))[0]!, waitsOf(chain('b', 'a'))[0]!];
+    expect(note(order, forth, true)).toBeUndefined();
+    for (let attempt = 0; attempt < 2; attempt++) expect(note(order, back, true)).toContain('lock order: ');
+    expect(note(order, forth, true)).toBeUndefined();
+    // Of several names, those before the refused one, too.
+    const two = { ...place({ resource: 'c', mode: 'exclusive' }), resources: ['c', 'a'] };
+    expect(order.note([place({ resource: 'b', mode: 'exclusive' })], two, true)).toContain('lock order: ');
+    expect(note(order, waitsOf(chain('c', 'b'))[0]!, true)).toBeUndefined();
+  });
+
+  it('keeps the latest thousand pairs, and ten names of a call that are not too long', () => {
+    const order = new LockOrder();
+    note(order, waitsOf(chain('a', 'b'))[0]!);
+    for (let count = 0; count < 2_000; count++) {
+      expect(note(order, waitsOf(chain(`x${count}`, `x${count + 1}`))[0]!)).toBeUndefined();
+    }
+    expect([order['pairs'].size, order['byHeld'].size]).toEqual([1_000, 1_000]);
+    expect(note(order, waitsOf(chain('b', 'a'))[0]!)).toBeUndefined();
+    const many = { ...place({ resource: '', mode: 'exclusive' }), resources: Array.from('abcdefghijklmnop') };
+    note(new LockOrder(), { held: chain('y'), wanted: { resource: 'z'.repeat(300), mode: 'exclusive' } });
+    const other = new LockOrder();
+    other.note([many], { ...many, resources: ['z'.repeat(257), 'z'] }, false);
+    expect(other['pairs'].size).toBe(10);
+  });
+});
+
+describe('In generated programs', () => {
+  const seeds = Array.from({ length: 400 }, (_, index) => index + 1);
+  const executions = (seed: number, hasVariables: boolean): readonly Chain[] => {
+    const chance = new Chance(seed);
+    return shuffled(chance, generateProgram(chance, hasVariables).flat());
+  };
+
+  it.each([false, true])('a cycle is reported if, and only if, chains can hang (variable names: %s)', (hasVariables) => {
+    const outcomes = seeds.map((seed) => {
+      const chains = executions(seed, hasVariables);
+      const canHang = findHang(chains.flatMap(waitsOf)) !== undefined;
+      expect({ seed, isReported: reports(...chains).length > 0 }).toEqual({ seed, isReported: canHang });
+      return canHang;
+    });
+    // Both are frequent.
+    for (const outcome of [true, false]) {
+      expect(outcomes.filter((each) => each === outcome).length).toBeGreaterThan(seeds.length / 10);
+    }
+  });
+
+  it('exactly those calls are refused with which the calls before them could hang', () => {
+    for (const seed of seeds) {
+      const order = new LockOrder();
+      const accepted: Waiting[] = [];
+      for (const each of executions(seed, false)) {
+        for (const waiting of waitsOf(each)) {
+          const isRefused = note(order, waiting, true) !== undefined;
+          expect({ seed, isRefused }).toEqual({ seed, isRefused: findHang([...accepted, waiting]) !== undefined });
+          if (isRefused) break;
+          accepted.push(waiting);
+        }
+      }
+    }
+  });
+});
