@@ -1,7 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import { type HeldPlace, LockOrder } from '../../../../lib/core/contention/lock-order.js';
 import { Chance } from '../../../simulation/engine/chance.js';
-import { type Chain, findHang, generateProgram, type Take, type Waiting, waitsOf } from '../../support/lock-programs.js';
+import {
+  type Chain,
+  findHang,
+  generateProgram,
+  type Take,
+  type Waiting,
+  waitsOf,
+} from '../../support/lock-programs.js';
 
 function place({ resource, mode }: Take): HeldPlace {
   const kind = { isShared: mode === 'shared', isPermit: mode === 'permit' };
@@ -109,18 +116,21 @@ describe('In generated programs', () => {
     return shuffled(chance, generateProgram(chance, hasVariables).flat());
   };
 
-  it.each([false, true])('a cycle is reported if, and only if, chains can hang (variable names: %s)', (hasVariables) => {
-    const outcomes = seeds.map((seed) => {
-      const chains = executions(seed, hasVariables);
-      const canHang = findHang(chains.flatMap(waitsOf)) !== undefined;
-      expect({ seed, isReported: reports(...chains).length > 0 }).toEqual({ seed, isReported: canHang });
-      return canHang;
-    });
-    // Both are frequent.
-    for (const outcome of [true, false]) {
-      expect(outcomes.filter((each) => each === outcome).length).toBeGreaterThan(seeds.length / 10);
-    }
-  });
+  it.each([false, true])(
+    'a cycle is reported if, and only if, chains can hang (variable names: %s)',
+    (hasVariables) => {
+      const outcomes = seeds.map((seed) => {
+        const chains = executions(seed, hasVariables);
+        const canHang = findHang(chains.flatMap(waitsOf)) !== undefined;
+        expect({ seed, isReported: reports(...chains).length > 0 }).toEqual({ seed, isReported: canHang });
+        return canHang;
+      });
+      // Both are frequent.
+      for (const outcome of [true, false]) {
+        expect(outcomes.filter((each) => each === outcome).length).toBeGreaterThan(seeds.length / 10);
+      }
+    },
+  );
 
   it('exactly those calls are refused with which the calls before them could hang', () => {
     for (const seed of seeds) {
