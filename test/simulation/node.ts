@@ -1,5 +1,5 @@
 import type { LockLostError } from '../../lib/core/errors.js';
-import type { LockObserver } from '../../lib/core/observer.js';
+import type { AcquisitionProgress, LockObserver } from '../../lib/core/observer.js';
 import type { Lease, LeaseContext } from '../../lib/core/lease.js';
 import { Redlock } from '../../lib/core/redlock.js';
 import type { Settings } from '../../lib/core/settings/settings.js';
@@ -54,6 +54,8 @@ export class SimNode {
   hasLeft = false;
   /** The resources of each operation that was granted a lock which ended before its work began. */
   readonly unused = new Set<readonly string[]>();
+  /** Of all acquisitions that are over, as its observer saw them, in milliseconds. */
+  readonly waits = { waited: 0, taken: 0 };
   private readonly masters = new Map<Endpoint, RedisMaster>();
   private readonly clients: SimClient[] = [];
   /** Observes the state of the masters' data; `undefined` if it is off. */
@@ -86,7 +88,8 @@ export class SimNode {
       const context = { settings, encoder, guard: this.guard, ...surroundings };
       this.masters.set(endpoint, new RedisMaster(endpoint.name, client, context, settings.durable));
     }
-    this.redlock = new Redlock([...this.masters.values()], settings, { witness: this.guard, ...surroundings });
+    const named = { ...settings, instance: process.name };
+    this.redlock = new Redlock([...this.masters.values()], named, { witness: this.guard, ...surroundings });
     const leases: LeaseContext = this.redlock['leases'];
     const { ended } = leases;
     const noteEnd = (lease: Lease): void => {
@@ -136,7 +139,12 @@ export class SimNode {
   }
 
   private observerFor({ reported, lost, quarantined, stoodStill }: NodeListener): LockObserver {
+    const add = ({ waited, taken }: AcquisitionProgress): void => {
+      this.waits.waited += waited;
+      this.waits.taken += taken;
+    };
     return {
+      acquiring: () => ({ granted: add, failed: (_, progress) => add(progress) }),
       clientClockLagged: (milliseconds) => stoodStill(this, milliseconds),
       lockLost: (error) => lost(this, error),
       masterQuarantined: (master, reason, milliseconds) => {

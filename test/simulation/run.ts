@@ -1,6 +1,7 @@
 import { quorumOf } from '../../lib/core/acquire/quorum-call.js';
 import { Chance } from './engine/chance.js';
 import { settlePromises } from './engine/microtasks.js';
+import { checkContention } from './properties/contention.js';
 import { checkForgotten, checkIdle, checkNothingLeft, checkReleased } from './properties/leftovers.js';
 import type { RareState } from './properties/sometimes.js';
 import { type Property, Violation } from './properties/violation.js';
@@ -126,6 +127,7 @@ class Course {
     this.checkProgress(probes);
     this.until(scheduler.now + 3 * SECOND);
     checkReleased(world);
+    checkContention(world);
     checkForgotten(world);
     // A timer that ends a quarantine is a little late.
     const calm = new Set(world.nodes.filter(({ redlock }) => redlock.status().masters.every(votes)));

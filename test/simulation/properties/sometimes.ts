@@ -53,6 +53,7 @@ export const RARE_STATES = [
   'a home master picked a permit',
   'another permit was picked after a refusal',
   'all permits were taken',
+  'a wait was blamed on another process',
 ] as const;
 
 export type RareState = (typeof RARE_STATES)[number];

@@ -20,6 +20,7 @@ export type Property =
   | 'first come, first served'
   | 'nothing outlives its lock'
   | 'a wait is as long as its budget'
+  | 'blamed time is waited time'
   | 'no unexpected error';
 
 /** A guarantee that was broken. */
