@@ -229,9 +229,9 @@ function holderView({ instance, since }: LockHolder): HolderView {
 
 async function viewOf(watch: ServiceWatch): Promise<ServiceView> {
   const status = await watch.status();
-  const { name, isOff, own } = watch;
-  if (isOff) return { ...status, canVote: false, masters: [], reason: OFF, name, isOff, ...own };
-  return { ...status, ...availabilityOf(status), name, isOff, ...own };
+  const { name, isOff, own, contention } = watch;
+  if (isOff) return { ...status, canVote: false, masters: [], reason: OFF, name, isOff, ...own, contention };
+  return { ...status, ...availabilityOf(status), name, isOff, ...own, contention };
 }
 
 function addressOf(request: object): string {

@@ -1,4 +1,5 @@
 import type { ModuleRef } from '@nestjs/core';
+import type { ResourceContention } from '../core/contention/contention.js';
 import { duration } from '../core/display.js';
 import type { JobOverview, JobRunReport } from '../core/jobs/job-observer.js';
 import { SKIP_WORDS } from '../core/jobs/job-policy.js';
@@ -73,6 +74,7 @@ function runOf({ scheduledFor, startedAt, endedAt, instance, attempt, outcome, e
 // In milliseconds: masters are asked at most once in this time, however many pages are open.
 const PROBE_INTERVAL = 1_000;
 const MAX_LISTED = 100;
+const MAX_KINDS = 10;
 
 export class ServiceWatch {
   private probed: { readonly at: number; readonly status: Promise<RedlockStatus> } | undefined;
@@ -113,5 +115,9 @@ export class ServiceWatch {
   // What this process holds and waits for, however it began before the watch.
   get own(): { readonly held: OwnLocks; readonly waiting: OwnLocks } {
     return this.locks.ownLocks(MAX_LISTED);
+  }
+
+  get contention(): readonly ResourceContention[] {
+    return this.locks.contention().slice(0, MAX_KINDS);
   }
 }

@@ -1,3 +1,4 @@
+import type { ResourceContention } from '../core/contention/contention.js';
 import { votesOf } from '../core/display.js';
 import type { MasterStatus, RedlockStatus } from '../core/health/status.js';
 import { randomUUID } from 'node:crypto';
@@ -89,6 +90,8 @@ export interface ServiceView extends RedlockStatus, Availability {
   readonly isOff: boolean;
   readonly held: OwnLocks;
   readonly waiting: OwnLocks;
+  // The kinds of resources for which calls of this instance have waited longest.
+  readonly contention: readonly ResourceContention[];
 }
 
 // Times are in milliseconds since the Unix epoch.
