@@ -17,6 +17,7 @@ const EXPLAINED = {
   mode: '[shared locks](sharing.md#shared-locks)',
   permits: '[permits](sharing.md#permits)',
   reentrant: '[nested calls](locking.md#nested-calls)',
+  lockOrder: '[lock order](locking.md#lock-order)',
   connectTimeout: '[boot](setup.md#boot)',
   drainTimeout: '[shutdown](setup.md#shutdown)',
   observers: '[events](operations.md#events-and-log-lines)',

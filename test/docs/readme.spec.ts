@@ -61,6 +61,7 @@ const ERRORS = [
   new api.QuorumUnavailableError('', [], [], 2, 3),
   new api.LockLostError([], 'expired'),
   new api.LockReentryError([], [], 'nested'),
+  new api.LockOrderError([], ''),
   new api.LockServiceStoppedError([]),
   new api.StateUncertainError([], [], undefined),
   new api.RedlockConfigError('', undefined, ''),

@@ -37,9 +37,10 @@ export class Orders {
     const free: boolean = state === 'free' || remaining === undefined || current?.isHeld === true;
     const count: number = await this.locks.withLock('a', ttl, async () => Promise.resolve(1));
     const text: string = await this.locks.withLock('a', { wait: '2s', signal }, () => 'at once');
+    const waited: readonly number[] = this.locks.contention().map(({ milliseconds }) => milliseconds.p99);
     const cause = (error: unknown): LockLostCause | undefined =>
       error instanceof LockLostError ? error.cause : undefined;
-    return `${text}${count}${free}${cause(undefined)}${await this.locks.withLock('a', `${seconds}s`, () => 'x')}`;
+    return `${text}${count}${free}${waited.length}${cause(undefined)}${await this.locks.withLock('a', `${seconds}s`, () => 'x')}`;
   }
 
   async misuses(): Promise<void> {
@@ -123,6 +124,8 @@ export const modules = [
   RedlockModule.forRoot({ masters: 'memory', retryCount: 3 }),
   // @ts-expect-error there is no unit
   RedlockModule.forRoot({ masters: 'memory', ttl: '10' }),
+  // @ts-expect-error no such treatment
+  RedlockModule.forRoot({ masters: 'memory', lockOrder: 'throw' }),
   // @ts-expect-error the quorum is the majority, always
   RedlockModule.forRoot({ masters: 'memory', quorum: 1 }),
   // @ts-expect-error the factory gives no masters

@@ -73,10 +73,10 @@ export interface RedlockOptions {
    */
   instance?: string;
   /**
-   * What happens when a nested call takes locks in another order than other call chains, so that they could wait for each
-   * other: a warning in the log, once, or a `LockOrderError`. `'off'`: the order is not watched.
+   * What happens when nested calls take locks in different orders, so that they can wait for each other. A warning in the
+   * log, once for each cycle, or a `LockOrderError` for each call. `'off'`: the order is not watched.
    * @default 'warn'
-   * @see {@link LockOrderError}
+   * @see LockOrderError
    */
   lockOrder?: LockOrderOption;
 }
