@@ -73,6 +73,12 @@ describe('Methods that nest two locks in different orders', () => {
     expect(await orders.ship('7')).toBe('debited 7');
   });
 
+  it(`run without a warning with lockOrder: 'off'`, async () => {
+    const orders = (await boot(module({ lockOrder: 'off' }))).get(Orders);
+    expect([await orders.ship('7'), await orders.cancel('8')]).toEqual(['debited 7', 'cancelled']);
+    expect(warnings()).toEqual([]);
+  });
+
   it('include the handlers of an interceptor', async () => {
     const { app, url } = await listen(module());
     await app.get(Orders).ship('7');

@@ -129,12 +129,6 @@ describe('Watching the order of locks', () => {
     await expect(call(locks)).resolves.not.toThrow();
   });
 
-  it('is off with one word', async () => {
-    const locks = memoryLockService({ lockOrder: 'off' });
-    await nest(locks, 'a', 'b');
-    expect(await nest(locks, 'b', 'a')).toBe('ran');
-  });
-
   it('knows that an outer lock does not keep branches of one hold apart', async () => {
     const locks = refusing();
     const both = (run: (calls: (() => Promise<string>)[]) => Promise<unknown>): Promise<unknown> =>

@@ -80,6 +80,7 @@ describe('Contention', () => {
     const { clock, masters, one, two } = processes();
     await one.acquire('order:1', { permits: 1 });
     await one.acquire('cart:1', { mode: 'shared' });
+    await one.acquire('stock:1');
     const wait = 50;
     const calls = [two.acquire('order:1', { permits: 1, wait }), two.acquire('cart:1', { wait })];
     const failed = calls.map((call) => call.catch(() => 'failed'));
