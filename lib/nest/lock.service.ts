@@ -491,10 +491,11 @@ export class LockService {
     }));
     if (chain.length === 0) return;
     const isRefused = this.settings.lockOrder === 'error';
-    const cycle = this.order.note(chain, { resources, isShared, isPermit: permits !== undefined, place }, isRefused);
-    if (cycle === undefined) return;
-    if (isRefused) throw new LockOrderError(resources, cycle);
-    this.warn(cycle);
+    const wanted = { resources, isShared, isPermit: permits !== undefined, place };
+    for (const cycle of this.order.note(chain, wanted, isRefused)) {
+      if (isRefused) throw new LockOrderError(resources, cycle);
+      this.warn(cycle);
+    }
   }
 
   // Permits of a name and a lock of the same name do not exclude each other.

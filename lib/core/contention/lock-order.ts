@@ -16,11 +16,8 @@ export interface LockedPlace {
   readonly isPermit: boolean;
   // The decorated method or the interceptor; `undefined` for a call of the service.
   readonly place: string | undefined;
-}
-
-export interface HeldPlace extends LockedPlace {
-  // Its call chain has split into branches inside of it, which it does not keep apart.
-  readonly isSplit: boolean;
+  // The call chain that holds it has split into branches, which the lock does not keep apart.
+  readonly isSplit?: boolean;
 }
 
 interface Name {
@@ -37,7 +34,7 @@ interface Pair {
   readonly wanted: string;
   readonly text: string;
   // The locks that were held each time, and whether they were shared: they keep chains apart.
-  readonly gates: ReadonlyMap<string, boolean>;
+  readonly gates: readonly (readonly [key: string, isShared: boolean])[];
 }
 
 // The order in which call chains take locks. Chains can wait for each other if what they hold and want is a cycle, as long
@@ -48,48 +45,53 @@ export class LockOrder {
   private readonly byHeld = new Map<string, Set<Pair>>();
   private readonly reported = new Set<string>();
 
-  // A cycle that this call would complete, in words; `undefined` if there is none, or it was reported. With `refuse`, the call
-  // does not take place, so it is reported each time.
-  note(chain: readonly HeldPlace[], wanted: LockedPlace, refuse: boolean): string | undefined {
+  // The cycles that this call would complete, in words: those that were not reported. With `refuse`, the call does not take
+  // place, so each call has its cycle.
+  note(chain: readonly LockedPlace[], wanted: LockedPlace, refuse: boolean): readonly string[] {
     const names = chain.flatMap(namesOf);
+    const kinds = new Set<string>();
     const gates = new Map<string, boolean>();
-    for (const held of chain) {
-      if (held.isSplit || held.isPermit) continue;
-      for (const { key } of namesOf(held)) gates.set(key, held.isShared);
+    for (const { key, kind, from } of names) {
+      kinds.add(from.isShared ? `${kind}\0shared` : kind);
+      if (!from.isSplit && !from.isPermit) gates.set(key, from.isShared);
     }
-    const modes = names.map(({ kind, from }) => (from.isShared ? `${kind}\0shared` : kind));
-    const surroundings = [...new Set(modes)].sort().join('\0');
-    const replaced = new Map<string, Pair | undefined>();
+    const surroundings = [...kinds].sort().join('\0');
+    const before = new Map<string, Pair | undefined>();
+    const found: string[] = [];
     for (const to of namesOf(wanted)) {
       for (const from of names) {
         // Names of one kind may be taken in an order of their own, such as from parent to child. Those of two kinds are
         // taken to be independent of each other.
-        const [held, wanted] = from.kind === to.kind ? [from.key, to.key] : [from.kind, to.kind];
-        const id = `${surroundings}\0${held}\0${wanted}`;
+        const isOneKind = from.kind === to.kind;
+        const pair = { held: isOneKind ? from.key : from.kind, wanted: isOneKind ? to.key : to.kind };
+        const id = `${surroundings}\0${pair.held}\0${pair.wanted}`;
         const known = this.pairs.get(id);
-        const common = known ? commonGates(known.gates, gates) : gates;
-        if (known?.gates.size === common.size) continue;
-        const pair = { held, wanted, gates: common, text: known?.text ?? textOf(from, to) };
-        replaced.set(id, known);
-        this.set(id, pair);
-        const cycle = this.cycleOf(pair);
-        if (!cycle || !(refuse || this.isNew(cycle))) continue;
-        if (refuse) for (const [each, before] of replaced) this.set(each, before);
-        return describe(cycle);
+        const common = known ? known.gates.filter(([name]) => gates.has(name)) : [...gates];
+        if (known?.gates.length === common.length) continue;
+        before.set(id, known);
+        const cycle = this.cycleOf(this.set(id, { ...pair, gates: common, text: known?.text ?? textOf(from, to) }));
+        if (!cycle) continue;
+        found.push(describe(cycle));
+        if (refuse) {
+          for (const [each, old] of before) this.set(each, old);
+          return found;
+        }
+        this.reported.add(nameOfCycle(cycle));
       }
     }
-    return undefined;
+    return found;
   }
 
-  private set(id: string, pair: Pair | undefined): void {
+  private set<T extends Pair | undefined>(id: string, pair: T): T {
     const old = this.pairs.get(id);
     if (old) this.remove(id, old);
-    if (!pair) return;
+    if (!pair) return pair;
     const [oldest] = this.pairs;
     if (oldest && this.pairs.size >= MAX_PAIRS) this.remove(...oldest);
     this.pairs.set(id, pair);
     const others = this.byHeld.get(pair.held) ?? new Set();
     this.byHeld.set(pair.held, others.add(pair));
+    return pair;
   }
 
   private remove(id: string, pair: Pair): void {
@@ -99,25 +101,19 @@ export class LockOrder {
     if (others?.size === 0) this.byHeld.delete(pair.held);
   }
 
-  private isNew(cycle: readonly Pair[]): boolean {
-    const id = cycle.map(({ held, wanted }) => `${held}\0${wanted}`).sort();
-    const isNew = this.reported.size < MAX_PAIRS && !this.reported.has(id.join('\0'));
-    if (isNew) this.reported.add(id.join('\0'));
-    return isNew;
-  }
-
-  // The shortest one with this pair.
+  // The shortest one with this pair that was not reported.
   private cycleOf(start: Pair): readonly Pair[] | undefined {
-    if (!this.leads(start.wanted, start.held)) return undefined;
+    if (this.reported.size >= MAX_PAIRS || !this.leads(start.wanted, start.held)) return undefined;
     let paths: (readonly Pair[])[] = [[start]];
     for (let tried = 0; paths.length > 0;) {
       const longer: (readonly Pair[])[] = [];
       for (const path of paths) {
         for (const next of this.byHeld.get(path.at(-1)?.wanted ?? '') ?? []) {
           if (path.some((pair) => pair.wanted === next.wanted || keepApart(pair, next))) continue;
-          if (next.wanted === start.held) return [...path, next];
+          const cycle = [...path, next];
+          if (next.wanted !== start.held) longer.push(cycle);
+          else if (!this.reported.has(nameOfCycle(cycle))) return cycle;
           if (++tried > MAX_PATHS) return undefined;
-          longer.push([...path, next]);
         }
       }
       paths = longer;
@@ -143,17 +139,16 @@ function kindOf(name: string): string {
   return name.includes(':') ? beginningOf(name) : name;
 }
 
-function commonGates(one: ReadonlyMap<string, boolean>, other: ReadonlyMap<string, boolean>): Map<string, boolean> {
-  return new Map([...one].filter(([name]) => other.has(name)));
+function nameOfCycle(cycle: readonly Pair[]): string {
+  const names = cycle.map(({ held, wanted }) => `${held}\0${wanted}`);
+  return names.sort().join('\0');
 }
 
 // Two chains cannot be there at the same time.
 function keepApart(one: Pair, other: Pair): boolean {
-  for (const [name, isShared] of one.gates) {
-    const isSharedThere = other.gates.get(name);
-    if (isSharedThere !== undefined && !(isShared && isSharedThere)) return true;
-  }
-  return false;
+  return one.gates.some(([name, isShared]) =>
+    other.gates.some(([there, isSharedThere]) => name === there && !(isShared && isSharedThere)),
+  );
 }
 
 function textOf(held: Name, wanted: Name): string {

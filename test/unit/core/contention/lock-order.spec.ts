@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { type HeldPlace, LockOrder } from '../../../../lib/core/contention/lock-order.js';
+import { type LockedPlace, LockOrder } from '../../../../lib/core/contention/lock-order.js';
 import { Chance } from '../../../simulation/engine/chance.js';
 import {
   type Chain,
@@ -10,12 +10,12 @@ import {
   waitsOf,
 } from '../../support/lock-programs.js';
 
-function place({ resource, mode }: Take): HeldPlace {
+function place({ resource, mode }: Take): LockedPlace {
   const kind = { isShared: mode === 'shared', isPermit: mode === 'permit' };
-  return { resources: [resource], ...kind, place: undefined, isSplit: false };
+  return { resources: [resource], ...kind, place: undefined };
 }
 
-function note(order: LockOrder, { held, wanted }: Waiting, refuse = false): string | undefined {
+function note(order: LockOrder, { held, wanted }: Waiting, refuse = false): readonly string[] {
   return order.note(held.map(place), place(wanted), refuse);
 }
 
@@ -29,7 +29,7 @@ function chain(...names: readonly string[]): Chain {
 
 function reports(...chains: readonly Chain[]): readonly string[] {
   const order = new LockOrder();
-  return chains.flatMap((each) => waitsOf(each).flatMap((waiting) => note(order, waiting) ?? []));
+  return chains.flatMap((each) => waitsOf(each).flatMap((waiting) => note(order, waiting)));
 }
 
 function shuffled<T>(chance: Chance, items: readonly T[]): readonly T[] {
@@ -40,18 +40,18 @@ function shuffled<T>(chance: Chance, items: readonly T[]): readonly T[] {
 describe('The order of nested locks', () => {
   it('is reported once when two chains reverse it, with names and places', () => {
     const order = new LockOrder();
-    const at = (resource: string, method: string): HeldPlace => ({
+    const at = (resource: string, method: string): LockedPlace => ({
       ...place({ resource, mode: 'exclusive' }),
       place: method,
     });
-    const ask = (one: HeldPlace, other: HeldPlace): unknown => order.note([one], other, false);
-    expect(ask(at('order:1', 'Orders.ship'), at('account:7', 'Accounts.debit'))).toBeUndefined();
-    expect(ask(at('account:8', 'Accounts.close'), at('order:2', 'Orders.cancel'))).toBe(
+    const ask = (one: LockedPlace, other: LockedPlace): unknown => order.note([one], other, false);
+    expect(ask(at('order:1', 'Orders.ship'), at('account:7', 'Accounts.debit'))).toEqual([]);
+    expect(ask(at('account:8', 'Accounts.close'), at('order:2', 'Orders.cancel'))).toEqual([
       'lock order: "account:8" (Accounts.close) is held while "order:2" (Orders.cancel) is waited for, and "order:1" ' +
         '(Orders.ship) is held while "account:7" (Accounts.debit) is waited for. Such calls can wait for each other ' +
         'until their budgets end: take these locks in one order, or together in one call',
-    );
-    expect(ask(at('account:9', 'Accounts.close'), at('order:3', 'Orders.cancel'))).toBeUndefined();
+    ]);
+    expect(ask(at('account:9', 'Accounts.close'), at('order:3', 'Orders.cancel'))).toEqual([]);
   });
 
   it.each<[string, number, readonly Chain[]]>([
@@ -73,34 +73,47 @@ describe('The order of nested locks', () => {
     ['of names of one kind in a circle', 1, [chain('a:1', 'a:2'), chain('a:2', 'a:3'), chain('a:3', 'a:1')]],
   ])('%s has %i cycles', (_, count, chains) => expect(reports(...chains)).toHaveLength(count));
 
+  it('is reported of each cycle that one call completes, and of a longer one after a shorter one', () => {
+    expect(reports(chain('b', 'a'), chain('c', 'a'), chain('a', 'b', 'c'))).toHaveLength(2);
+    const order = new LockOrder();
+    for (const each of [chain('b', 'a'), chain('c', 'a')]) note(order, waitsOf(each)[0]!);
+    const [a, others] = [place({ resource: 'a', mode: 'exclusive' }), ['b', 'c']] as const;
+    expect(order.note([a], { ...a, resources: others }, false)).toHaveLength(2);
+    const chains = [chain('b', 'a'), chain('b', 'c'), chain('c', 'a'), chain('a', 'b'), chain('s!g', 'a', 'b')];
+    expect(reports(...chains)).toHaveLength(2);
+  });
+
   it('keeps nothing apart that runs side by side in one hold', () => {
     const order = new LockOrder();
     const split = { ...place({ resource: 'g', mode: 'exclusive' }), isSplit: true };
-    const [a, b] = ['a', 'b'].map((resource) => place({ resource, mode: 'exclusive' })) as [HeldPlace, HeldPlace];
-    expect(order.note([split, a], b, false)).toBeUndefined();
-    expect(order.note([{ ...split, isSplit: false }, b], a, false)).toContain('lock order: ');
+    const [a, b] = ['a', 'b'].map((resource) => place({ resource, mode: 'exclusive' })) as [LockedPlace, LockedPlace];
+    expect(order.note([split, a], b, false)).toEqual([]);
+    expect(order.note([{ ...split, isSplit: false }, b], a, false)).toEqual([expect.stringContaining('lock order: ')]);
   });
 
   it('does not change by what was refused', () => {
     const order = new LockOrder();
     const [forth, back] = [waitsOf(chain('a', 'b'))[0]!, waitsOf(chain('b', 'a'))[0]!];
-    expect(note(order, forth, true)).toBeUndefined();
-    for (let attempt = 0; attempt < 2; attempt++) expect(note(order, back, true)).toContain('lock order: ');
-    expect(note(order, forth, true)).toBeUndefined();
+    expect(note(order, forth, true)).toEqual([]);
+    for (let attempt = 0; attempt < 2; attempt++)
+      expect(note(order, back, true)).toEqual([expect.stringContaining('lock order: ')]);
+    expect(note(order, forth, true)).toEqual([]);
     // Of several names, those before the refused one, too.
     const two = { ...place({ resource: 'c', mode: 'exclusive' }), resources: ['c', 'a'] };
-    expect(order.note([place({ resource: 'b', mode: 'exclusive' })], two, true)).toContain('lock order: ');
-    expect(note(order, waitsOf(chain('c', 'b'))[0]!, true)).toBeUndefined();
+    expect(order.note([place({ resource: 'b', mode: 'exclusive' })], two, true)).toEqual([
+      expect.stringContaining('lock order: '),
+    ]);
+    expect(note(order, waitsOf(chain('c', 'b'))[0]!, true)).toEqual([]);
   });
 
   it('keeps the latest thousand pairs, and ten names of a call that are not too long', () => {
     const order = new LockOrder();
     note(order, waitsOf(chain('a', 'b'))[0]!);
     for (let count = 0; count < 2_000; count++) {
-      expect(note(order, waitsOf(chain(`x${count}`, `x${count + 1}`))[0]!)).toBeUndefined();
+      expect(note(order, waitsOf(chain(`x${count}`, `x${count + 1}`))[0]!)).toEqual([]);
     }
     expect([order['pairs'].size, order['byHeld'].size]).toEqual([1_000, 1_000]);
-    expect(note(order, waitsOf(chain('b', 'a'))[0]!)).toBeUndefined();
+    expect(note(order, waitsOf(chain('b', 'a'))[0]!)).toEqual([]);
     const many = { ...place({ resource: '', mode: 'exclusive' }), resources: Array.from('abcdefghijklmnop') };
     note(new LockOrder(), { held: chain('y'), wanted: { resource: 'z'.repeat(300), mode: 'exclusive' } });
     const other = new LockOrder();
@@ -138,7 +151,7 @@ describe('In generated programs', () => {
       const accepted: Waiting[] = [];
       for (const each of executions(seed, false)) {
         for (const waiting of waitsOf(each)) {
-          const isRefused = note(order, waiting, true) !== undefined;
+          const isRefused = note(order, waiting, true).length > 0;
           expect({ seed, isRefused }).toEqual({ seed, isRefused: findHang([...accepted, waiting]) !== undefined });
           if (isRefused) break;
           accepted.push(waiting);
