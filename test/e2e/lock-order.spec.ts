@@ -46,7 +46,7 @@ class Shop {
 const CYCLE =
   'lock order: "account:8" (@WithLock on Orders.cancel) is held while "order:8" is waited for, and "order:7" ' +
   '(@WithLock on Orders.ship) is held while "account:7" (@WithLock on Accounts.debit) is waited for. Such calls can wait ' +
-  'for each other until their budgets end: take these locks in one order, or together in one call';
+  'for each other until their budgets end: take these locks in one order, or together in one call (see lockOrder)';
 
 function module(options: Partial<RedlockModuleOptions> = {}) {
   return { imports: [new Locks(1, options).module()], providers: [Accounts, Orders], controllers: [Shop] };

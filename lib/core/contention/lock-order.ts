@@ -163,6 +163,6 @@ function nameOf({ name, from: { isShared, isPermit, place } }: Name): string {
 function describe(cycle: readonly Pair[]): string {
   return (
     `lock order: ${cycle.map(({ text }) => text).join(', and ')}. Such calls can wait for each other until their ` +
-    'budgets end: take these locks in one order, or together in one call'
+    'budgets end: take these locks in one order, or together in one call (see lockOrder)'
   );
 }

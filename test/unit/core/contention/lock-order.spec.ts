@@ -49,7 +49,7 @@ describe('The order of nested locks', () => {
     expect(ask(at('account:8', 'Accounts.close'), at('order:2', 'Orders.cancel'))).toEqual([
       'lock order: "account:8" (Accounts.close) is held while "order:2" (Orders.cancel) is waited for, and "order:1" ' +
         '(Orders.ship) is held while "account:7" (Accounts.debit) is waited for. Such calls can wait for each other ' +
-        'until their budgets end: take these locks in one order, or together in one call',
+        'until their budgets end: take these locks in one order, or together in one call (see lockOrder)',
     ]);
     expect(ask(at('account:9', 'Accounts.close'), at('order:3', 'Orders.cancel'))).toEqual([]);
   });
