@@ -152,7 +152,7 @@ export class Waiter extends ListMember<Waiter> {
       if (delay !== undefined && delay < this.left) timer = this.clock.schedule(delay, resolve);
     });
     this.resume = undefined;
-    this.blame(holder, this.clock.read().monotonic - began);
+    this.blame(holder, this.clock.read().monotonic - began); // @mutant ended-wait-not-blamed
     timer?.cancel();
     this.check();
     return this.takeReason();

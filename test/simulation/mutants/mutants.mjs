@@ -144,6 +144,14 @@ export const MUTANTS = [
       'last-come-first-served': 'let next = this.last;',
     },
   ],
+  [
+    'ended wait not blamed',
+    {
+      'ended-wait-not-blamed':
+        'const lasted = this.clock.read().monotonic - began; ' +
+        'if (this.stopped) this.paused += lasted; else this.blame(holder, lasted);',
+    },
+  ],
   ['timer of a lock kept', { 'timer-of-a-lock-kept': '' }],
   ['listener of a caller kept', { 'listener-of-a-caller-kept': '' }],
   [
