@@ -100,6 +100,7 @@ const DECLARATIONS = Symbol.for('nestjs-redlock:declarations');
  * - `QuorumUnavailableError`: too few masters vote before `wait` ends
  * - `LockLostError`: the lock was lost while the method ran, even if the method returned a value
  * - `LockReentryError`: the call chain already holds the resource, and `reentrant` is not set
+ * - `LockOrderError`: with `lockOrder: 'error'`, other call chains take these locks in another order
  * - `LockServiceStoppedError`: the application is shutting down
  * - {@link RedlockConfigError}: the key function returned no valid key, Nest does not manage the object, or the method
  *   returned an Observable or an async generator

@@ -57,7 +57,7 @@ export class Waiter extends ListMember<Waiter> {
 
   // Milliseconds.
   get left(): number {
-    return Math.max(0, this.call.wait - this.waited); // @mutant budget-counted-from-each-attempt
+    return this.leftAfter(this.waited);
   }
 
   get isOver(): boolean {
@@ -143,19 +143,24 @@ export class Waiter extends ListMember<Waiter> {
   // if it was not woken. `holder`: the instance that is to blame; `undefined` if none was named.
   async pause(delay?: number, holder?: string): Promise<WakeReason | undefined> {
     this.check();
-    if (this.reason || this.isOver || delay === 0) return this.takeReason();
+    const began = this.waited;
+    const left = this.leftAfter(began);
+    if (this.reason || left <= 0 || delay === 0) return this.takeReason();
     if (!this.deadline) this.awaitDeadline();
     let timer: Timer | undefined;
-    const began = this.clock.read().monotonic;
     await new Promise<void>((resolve) => {
       this.resume = resolve;
-      if (delay !== undefined && delay < this.left) timer = this.clock.schedule(delay, resolve);
+      if (delay !== undefined && delay < left) timer = this.clock.schedule(delay, resolve);
     });
     this.resume = undefined;
-    this.blame(holder, this.clock.read().monotonic - began); // @mutant ended-wait-not-blamed
+    this.blame(holder, this.waited - began); // @mutant ended-wait-not-blamed
     timer?.cancel();
     this.check();
     return this.takeReason();
+  }
+
+  private leftAfter(waited: number): number {
+    return Math.max(0, this.call.wait - waited); // @mutant budget-counted-from-each-attempt
   }
 
   private blame(holder: string | undefined, milliseconds: number): void {

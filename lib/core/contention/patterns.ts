@@ -20,8 +20,9 @@ export class ResourcePatterns {
 
   private joined(resources: readonly string[]): string {
     try {
-      const patterns = new Set(resources.map((resource) => this.patternOf(resource)));
-      return [...patterns].sort().join(',').slice(0, LONGEST_PATTERN) || OTHER;
+      const [first = '', ...others] = resources.map((resource) => this.patternOf(resource));
+      const all = others.length === 0 ? first : [...new Set([first, ...others])].sort().join(',');
+      return all.slice(0, LONGEST_PATTERN) || OTHER;
     } catch {
       // The function is user code, and its error must not fail the acquisition.
       return OTHER;

@@ -148,7 +148,7 @@ export const MUTANTS = [
     'ended wait not blamed',
     {
       'ended-wait-not-blamed':
-        'const lasted = this.clock.read().monotonic - began; ' +
+        'const lasted = this.waited - began; ' +
         'if (this.stopped) this.paused += lasted; else this.blame(holder, lasted);',
     },
   ],
@@ -156,7 +156,7 @@ export const MUTANTS = [
   ['listener of a caller kept', { 'listener-of-a-caller-kept': '' }],
   [
     'budget counted from each attempt',
-    { 'budget-counted-from-each-attempt': 'return Math.max(0, this.call.wait * 1.1 - this.waited);' },
+    { 'budget-counted-from-each-attempt': 'return Math.max(0, this.call.wait * 1.1 - waited);' },
   ],
   ['state of lost data counted', { 'stale-state-counted': 'return stored !== undefined || isFirst;' }],
   ['masters that lost the state counted', { 'masters-that-lost-the-state-counted': 'const counted = reports.length;' }],
