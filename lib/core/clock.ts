@@ -56,3 +56,17 @@ export function elapsedBetween(from: Instant, to: Instant): number {
 export function elapsedSince(clock: Clock, from: Instant): number {
   return elapsedBetween(from, clock.read());
 }
+
+// Ends early when the signal aborts. Never rejects.
+export async function pause(clock: Clock, delay: number, signal: AbortSignal): Promise<undefined> {
+  if (signal.aborted) return;
+  await new Promise<void>((resolve) => {
+    const end = (): void => {
+      timer.cancel();
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = clock.schedule(delay, end);
+    signal.addEventListener('abort', end);
+  });
+}

@@ -1,4 +1,4 @@
-import { type Clock, elapsedBetween, type Instant, type Timer } from '../core/clock.js';
+import { type Clock, elapsedBetween, type Instant, pause, type Timer } from '../core/clock.js';
 import { duration } from '../core/display.js';
 import { type JobSchedule, toleranceOf } from '../core/jobs/job-policy.js';
 
@@ -70,18 +70,8 @@ export class JobClock {
     return this.clock.schedule(delay, callback);
   }
 
-  // Ends early when the signal aborts. Never rejects.
-  async pause(delay: number, signal: AbortSignal): Promise<void> {
-    if (signal.aborted) return;
-    await new Promise<void>((resolve) => {
-      const end = (): void => {
-        timer.cancel();
-        signal.removeEventListener('abort', end);
-        resolve();
-      };
-      const timer = this.clock.schedule(delay, end);
-      signal.addEventListener('abort', end);
-    });
+  pause(delay: number, signal: AbortSignal): Promise<void> {
+    return pause(this.clock, delay, signal);
   }
 
   private get times(): readonly { readonly master: string; readonly time: number }[] {

@@ -3,7 +3,8 @@ import 'reflect-metadata';
 import { isObservable } from 'rxjs';
 import { RedlockConfigError } from '../core/errors.js';
 import { JOB_DECLARATIONS, JOBS } from '../nest/lock-service.token.js';
-import { injectProperty, methodOf, misuse, classNameOf } from '../nest/lockable-method.js';
+import { declareMethod, type MethodDeclaration } from '../nest/declared-methods.js';
+import { classNameOf } from '../nest/lockable-method.js';
 import type { JobRun } from './job-locks.js';
 
 /** Options of `@LockedInterval`, and of `@LockedCron`, which has one more. */
@@ -64,39 +65,19 @@ export type JobDecorator = <Method extends JobMethod>(
 ) => void;
 
 // Checked at boot.
-export type JobDeclaration = {
-  // The decorator, the class and the method, for messages.
-  readonly where: string;
-  readonly property: string | symbol;
-} & (
-  | { readonly kind: 'cron'; readonly schedule: string; readonly options: LockedCronOptions }
-  | { readonly kind: 'interval'; readonly schedule: Duration; readonly options: LockedJobOptions }
-);
+export type JobDeclaration = MethodDeclaration &
+  (
+    | { readonly kind: 'cron'; readonly schedule: string; readonly options: LockedCronOptions }
+    | { readonly kind: 'interval'; readonly schedule: Duration; readonly options: LockedJobOptions }
+  );
 
 type DeclarationOf<Kind> = Omit<Extract<JobDeclaration, { readonly kind: Kind }>, 'where' | 'property'>;
 
 function declareJob(decorator: string, declaration: DeclarationOf<'cron'> | DeclarationOf<'interval'>): JobDecorator {
-  return (target, property, descriptor): void => {
-    if ((property as unknown) === undefined) throw misuse(`${decorator} on ${classNameOf(target)}`, 'a class');
-    const where = `${decorator} on ${classNameOf(target)}.${String(property)}`;
-    methodOf(where, target, descriptor);
-    refuseObservableType(where, target, property);
-    Reflect.defineMetadata(JOB_DECLARATIONS, [...ownJobsOf(target), { ...declaration, where, property }], target);
-    // Without the module, no job would ever run, and no error would show it.
-    injectProperty(target, JOBS);
+  return (...member): void => {
+    declareMethod({ decorator, key: JOB_DECLARATIONS, token: JOBS }, member, declaration);
+    refuseObservableType(`${decorator} on ${classNameOf(member[0])}.${String(member[1])}`, member[0], member[1]);
   };
-}
-
-// Of the classes that it extends, too. A method that is decorated again is a job of its own class only.
-export function jobsOf(prototype: object): readonly JobDeclaration[] {
-  const base = Object.getPrototypeOf(prototype) as object | null;
-  const own = ownJobsOf(prototype);
-  const redeclared = new Set(own.map(({ property }) => property));
-  return [...(base ? jobsOf(base) : []).filter(({ property }) => !redeclared.has(property)), ...own];
-}
-
-function ownJobsOf(prototype: object): readonly JobDeclaration[] {
-  return (Reflect.getOwnMetadata(JOB_DECLARATIONS, prototype) as JobDeclaration[] | undefined) ?? [];
 }
 
 // The compiler emits the type only if `emitDecoratorMetadata` is on; a run checks the value, too.

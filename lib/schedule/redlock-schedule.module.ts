@@ -7,8 +7,8 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
+import { closeOnError } from '../nest/declared-methods.js';
 import { JOB_REPORTS, type JobReports, JOBS } from '../nest/lock-service.token.js';
-import { RUNTIME_STARTER, RuntimeStarter } from '../nest/runtime-starter.js';
 import { JobExplorer } from './job-explorer.js';
 import { JobHistory } from './job-history.js';
 import { Jobs } from './jobs.js';
@@ -43,14 +43,7 @@ export class RedlockScheduleModule implements OnModuleInit, OnApplicationBootstr
 
   /** Finds the jobs and checks them. */
   async onModuleInit(): Promise<void> {
-    try {
-      this.jobs.find();
-    } catch (error) {
-      // Nest runs no shutdown hooks after a failed start, and open connections would keep the process alive.
-      const starters = this.discovery.getProviders().filter(({ token }) => token === RUNTIME_STARTER);
-      await Promise.all(starters.map(({ instance }) => (instance as RuntimeStarter).close()));
-      throw error;
-    }
+    await closeOnError(this.discovery, () => this.jobs.find());
   }
 
   /** Lets the jobs tick from here on. */

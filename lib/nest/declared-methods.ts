@@ -1,0 +1,147 @@
+import type { Type } from '@nestjs/common';
+import type { DiscoveryService, ModuleRef } from '@nestjs/core';
+import 'reflect-metadata';
+import { RedlockConfigError } from '../core/errors.js';
+import { checkLockService, tokenFor } from './lock-service.token.js';
+import type { LockService } from './lock.service.js';
+import { classNameOf, injectProperty, methodOf, misuse } from './lockable-method.js';
+import { RUNTIME_STARTER, type RuntimeStarter } from './runtime-starter.js';
+
+type Discovery = Pick<DiscoveryService, 'getProviders' | 'getControllers'>;
+type Wrapper = ReturnType<Discovery['getProviders']>[number];
+
+// A method that this package calls, and not the application. Its options are checked at boot.
+export interface MethodDeclaration {
+  // The decorator, the class and the method, for messages.
+  readonly where: string;
+  readonly property: string | symbol;
+  readonly options: { readonly service?: string } | undefined;
+}
+
+// `key` is that of the metadata, `token` that of the module without which nothing would call the method.
+interface Declaring {
+  readonly decorator: string;
+  readonly key: symbol;
+  readonly token: symbol;
+}
+
+export function declareMethod<Method>(
+  { decorator, key, token }: Declaring,
+  [target, property, descriptor]: readonly [object, string | symbol, TypedPropertyDescriptor<Method>],
+  declaration: object,
+): void {
+  if ((property as unknown) === undefined) throw misuse(`${decorator} on ${classNameOf(target)}`, 'a class');
+  const where = `${decorator} on ${classNameOf(target)}.${String(property)}`;
+  methodOf(where, target, descriptor);
+  Reflect.defineMetadata(key, [...ownOf(key, target), { ...declaration, where, property }], target);
+  injectProperty(target, token);
+}
+
+// Of the classes that it extends, too. A method that is decorated again is declared by its own class only.
+function declarationsOf(key: symbol, prototype: object): readonly MethodDeclaration[] {
+  const base = Object.getPrototypeOf(prototype) as object | null;
+  const own = ownOf(key, prototype);
+  const redeclared = new Set(own.map(({ property }) => property));
+  const inherited = base ? declarationsOf(key, base) : [];
+  return [...inherited.filter(({ property }) => !redeclared.has(property)), ...own];
+}
+
+function ownOf(key: symbol, prototype: object): readonly MethodDeclaration[] {
+  return (Reflect.getOwnMetadata(key, prototype) as MethodDeclaration[] | undefined) ?? [];
+}
+
+export interface DeclaredMethod<D extends MethodDeclaration> {
+  readonly declaration: D;
+  readonly locks: LockService;
+  readonly call: (argument: unknown) => unknown;
+}
+
+interface Application {
+  readonly discovery: Discovery;
+  readonly modules: ModuleRef;
+  // That calls the methods, for messages.
+  readonly module: string;
+}
+
+// In the order of the providers.
+export function declaredMethods<D extends MethodDeclaration>(
+  key: symbol,
+  { discovery, modules, module }: Application,
+): readonly DeclaredMethod<D>[] {
+  const seen = new Set<unknown>();
+  return [...discovery.getProviders(), ...discovery.getControllers()].flatMap((wrapper) => {
+    const instance: unknown = wrapper.instance;
+    if (typeof instance !== 'object' || instance === null || seen.has(instance)) return [];
+    seen.add(instance);
+    const prototype = Object.getPrototypeOf(instance) as object | null;
+    const declarations = prototype ? (declarationsOf(key, prototype) as readonly D[]) : [];
+    return declarations.map((declaration) => {
+      refuseManyInstances(declaration, wrapper);
+      const call = (argument: unknown): unknown => {
+        const method = Reflect.get(instance, declaration.property) as (argument: unknown) => unknown;
+        return Reflect.apply(method, instance, [argument]);
+      };
+      return { declaration, locks: lockServiceOf(declaration, modules, module), call };
+    });
+  });
+}
+
+function lockServiceOf({ where, options = {} }: MethodDeclaration, modules: ModuleRef, module: string): LockService {
+  const locks = provided(modules, tokenFor(where, options));
+  if (locks === undefined) {
+    const { service } = options;
+    const name = service === undefined ? '...' : `{ name: '${service}', ... }`;
+    const requirement = `needs a lock service: import RedlockModule.forRoot(${name}) beside ${module}`;
+    throw new RedlockConfigError(`${where}: service`, service, requirement);
+  }
+  checkLockService(where, locks);
+  return locks;
+}
+
+// `undefined` if nothing provides it.
+export function provided(modules: ModuleRef, token: symbol | Type): unknown {
+  try {
+    return modules.get<unknown>(token, { strict: false });
+  } catch {
+    return undefined;
+  }
+}
+
+function refuseManyInstances({ where }: MethodDeclaration, wrapper: Wrapper): void {
+  if (wrapper.isDependencyTreeStatic() && !wrapper.isTransient) return;
+  const requirement = 'needs a singleton: remove the scope of the class, and of what is injected into it';
+  throw new RedlockConfigError(where, wrapper.name, requirement);
+}
+
+interface NamedMethod extends Pick<DeclaredMethod<MethodDeclaration>, 'declaration' | 'locks'> {
+  readonly name: string;
+}
+
+// `what` has the names: `job`, for messages.
+export function refuseDuplicates(what: string, methods: readonly NamedMethod[]): void {
+  methods.forEach(({ name, declaration, locks }, index) => {
+    const other = methods.slice(0, index).find((each) => each.name === name && shareKeys(each.locks, locks));
+    if (!other) return;
+    const [one, another] = [other.declaration.where, declaration.where];
+    const advice = one === another ? ' (is its class a provider of several modules, or extended by several?)' : '';
+    const requirement = `must be different for each ${what} on the same masters, and ${one} has the same${advice}`;
+    throw new RedlockConfigError(`${another}: name`, name, requirement);
+  });
+}
+
+function shareKeys(one: LockService, other: LockService): boolean {
+  if (one === other) return true;
+  const [a, b] = [one.environment, other.environment];
+  return a.settings.keyPrefix === b.settings.keyPrefix && a.servers.some((server) => b.servers.includes(server));
+}
+
+// Nest runs no shutdown hooks after a failed start, and open connections would keep the process alive.
+export async function closeOnError(discovery: Discovery, start: () => void): Promise<void> {
+  try {
+    start();
+  } catch (error) {
+    const starters = discovery.getProviders().filter(({ token }) => token === RUNTIME_STARTER);
+    await Promise.all(starters.map(({ instance }) => (instance as RuntimeStarter).close()));
+    throw error;
+  }
+}
