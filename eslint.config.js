@@ -89,6 +89,7 @@ export default defineConfig(
             layer('nest', ['core', 'redis', 'memory', 'runtime', 'nest']),
             layer('terminus', ['core', 'nest', 'terminus']),
             layer('schedule', ['core', 'nest', 'schedule']),
+            layer('leader', ['core', 'nest', 'runtime', 'leader']),
             layer('dashboard', ['core', 'nest', 'runtime', 'dashboard']),
             layer('testing', ['core', 'memory', 'nest', 'runtime', 'testing']),
             { target: './lib', from: './lib/index.ts', message: 'index.ts is for users of the package.' },

@@ -29,7 +29,7 @@ export default {
     // TypeScript sources import each other by the name of the emitted file.
     '^(\\.{1,2}/.*)\\.js$': '$1',
     '^nestjs-redlock$': '<rootDir>/lib/index.ts',
-    '^nestjs-redlock/(dashboard|opentelemetry|schedule|sql|terminus|testing)$': '<rootDir>/lib/$1/index.ts',
+    '^nestjs-redlock/(dashboard|leader|opentelemetry|schedule|sql|terminus|testing)$': '<rootDir>/lib/$1/index.ts',
   },
   globalSetup: '<rootDir>/scripts/embed.mjs',
   setupFiles: ['reflect-metadata'],

@@ -26,7 +26,11 @@ const SECOND = [
     reason: 'they test tests',
   },
   {
-    paths: ['test/integration/torture.spec.ts', 'test/integration/cluster-torture.spec.ts'],
+    paths: [
+      'test/integration/torture.spec.ts',
+      'test/integration/cluster-torture.spec.ts',
+      'test/integration/leader-torture.spec.ts',
+    ],
     area: 'torture',
     reason: 'two minutes; torture-smoke.spec.ts tortures for 8 s, and its sections write with tokens',
   },
@@ -77,6 +81,7 @@ const SECOND = [
       'sample/04-dashboard/test/endings.spec.ts',
       'sample/11-transactional/test/inside.spec.ts',
       'sample/13-rolling-deployment/test/endings.spec.ts',
+      'sample/15-leader/test/processes.spec.ts',
     ],
     area: 'processes of samples that are ended in every way, or lock in the wrong place',
     reason: 'they start many processes; the other suites of these samples start the same programs',

@@ -21,6 +21,7 @@ export const GROUPS = [
       ['sharing.md', 'docs/sharing.md', 'Shared locks and permits'],
       ['fenced-writes.md', 'docs/fenced-writes.md', 'Fenced writes'],
       ['jobs.md', 'docs/jobs.md', 'Cron jobs'],
+      ['leader.md', 'docs/leader.md', 'Leader election'],
       ['recipes.md', 'docs/recipes.md', 'Recipes'],
       ['options.md', 'docs/options.md', 'Options'],
       ['testing.md', 'docs/testing.md', 'Testing'],

@@ -1,5 +1,6 @@
 import { counted, duration, showNames } from '../core/display.js';
 import type { LockInspection, PermitInspection, TakenPermits } from '../core/operator/inspector.js';
+import { leaderFrom } from '../core/leadership.js';
 import { resolveResources } from '../core/settings/resources.js';
 import { permits as parsePermits } from '../core/settings/settings.js';
 import { type CommandContext, inSession } from './session.js';
@@ -56,20 +57,25 @@ function notesOn({ resource, state, sharedBy }: LockInspection, beyond: readonly
   ];
 }
 
+const NO_LEADER = { term: undefined, data: undefined };
+
 // Permits of the name are shown too: they do not exclude its lock.
 export async function inspectResource(context: CommandContext, key: string): Promise<number> {
   const [resource = ''] = resolveResources('key', key);
-  const { inspection, permits } = await inSession(context, async ({ redlock }) => ({
+  const { inspection, permits, state } = await inSession(context, async ({ redlock }) => ({
     inspection: await redlock.inspector.inspect(resource),
     permits: await redlock.inspector.takenPermits(resource),
+    state: await redlock.inspector.readState(resource).catch(() => undefined),
   }));
+  const { term, data } = inspection.holder ? leaderFrom(inspection.holder, state?.value) : NO_LEADER;
   const taken = permits && permits.slots.length > 0 ? permits : undefined;
   const { terminal, json } = context;
   if (json) {
     const takenPermits = taken && { ...taken, slots: taken.slots.map(asJson) };
-    terminal.print(JSON.stringify({ ...asJson(inspection), takenPermits }, null, 2));
+    terminal.print(JSON.stringify({ ...asJson(inspection), takenPermits, term, data }, null, 2));
   } else {
     show(inspection, context);
+    if (term !== undefined) terminal.print(`leads in term ${term}${dataWords(data)}`);
     if (taken) showPermits(taken, inspection, terminal);
     const hint = inspection.state === 'free' && !taken ? prefixHint(resource, context.settings) : undefined;
     if (hint !== undefined) terminal.complain(`note: ${hint}`);
@@ -88,6 +94,10 @@ function show(inspection: LockInspection, { terminal }: CommandContext): void {
   if (holder) terminal.print(`held by ${holder.instance} since ${holder.since.toISOString()}`);
   if (waiting > 0) terminal.print(waitingWords(waiting));
   terminal.print(terminal.paint('bold', summaryOf(inspection)));
+}
+
+function dataWords(data: unknown): string {
+  return data === undefined ? '' : `, data ${JSON.stringify(data)}`;
 }
 
 function showPermits({ slots, waiting }: TakenPermits, { resource, state }: LockInspection, terminal: Terminal): void {

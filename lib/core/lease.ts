@@ -1,5 +1,5 @@
 import { type Clock, elapsedBetween, type Instant, type Timer } from './clock.js';
-import type { Random } from './holder.js';
+import { holderFrom, type LockHolder, type Random } from './holder.js';
 import { type LockLostCause, LockLostError, type MasterReport, QuorumUnavailableError } from './errors.js';
 import { ListMember } from './acquire/linked-list.js';
 import type { AcquisitionRecorder, LockObserver } from './observer.js';
@@ -151,6 +151,12 @@ export class Lease extends ListMember<Lease> {
 
   get isShared(): boolean {
     return this.call.isShared;
+  }
+
+  // As the masters name it; `undefined` unless it is an exclusive lock on one resource.
+  get holder(): LockHolder | undefined {
+    const { token } = this.keys.stateAccess ?? {};
+    return token === undefined ? undefined : holderFrom(token);
   }
 
   get signal(): AbortSignal {
@@ -322,7 +328,8 @@ export class Lease extends ListMember<Lease> {
     if (this.isOver) return;
     const loss = new LockLostError(this.resources, cause, answers, explanation);
     this.end = loss;
-    void this.giveBack(this.context.clock.read());
+    if (cause === 'shutdown' && this.call.outlivesShutdown) this.close();
+    else void this.giveBack(this.context.clock.read());
     if (!this.isUsed) return;
     this.controller?.abort(loss);
     this.context.observer.lockLost?.(loss);

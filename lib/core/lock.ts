@@ -2,6 +2,7 @@ import type { Duration } from './settings/duration.js';
 import { type LockLostError, RedlockConfigError } from './errors.js';
 import { showNames } from './display.js';
 import { Keyspace } from './keyspace.js';
+import type { LockHolder } from './holder.js';
 import type { LockMode } from './settings/options.js';
 import type { Lease } from './lease.js';
 import { resolveTtl } from './settings/settings.js';
@@ -61,6 +62,14 @@ export class Lock implements AsyncDisposable {
    */
   get pendingDoubt(): Promise<void> | undefined {
     return this.#lease.pendingDoubt;
+  }
+
+  /**
+   * As the masters name the holder of this lock; `undefined` unless it is exclusive, and on one resource.
+   * @internal
+   */
+  get holder(): LockHolder | undefined {
+    return this.#lease.holder;
   }
 
   /** @throws {LockLostError} unless the lock is held now. */

@@ -1,5 +1,6 @@
 import type { LockLostError, LockNotAcquiredError, MasterReport } from './errors.js';
 import type { RedlockStatus } from './health/status.js';
+import { combineElectionObservers, type ElectionObserver } from './leadership.js';
 import { combineJobObservers, type JobObserver, notifyAll } from './jobs/job-observer.js';
 import type { MasterReply, MasterRequest } from './master.interface.js';
 import type { LockMode } from './settings/options.js';
@@ -93,6 +94,8 @@ export interface LockObserver {
   masterAnswersAgain?(master: string): void;
   /** Receives the events of the scheduled jobs of this lock service on this instance. */
   readonly jobs?: JobObserver;
+  /** Receives the events of the elections of this lock service on this instance. */
+  readonly elections?: ElectionObserver;
 }
 
 /** What a refusal means to the caller: an error (`fail`), or an expected outcome (`skip`). */
@@ -158,6 +161,13 @@ export function combine(
   const jobs = observers.flatMap((observer) => observer.jobs ?? []);
   const combinedJobs = combineJobObservers(() => jobs, failed);
   if (jobs.length > 0) Reflect.set(combined, 'jobs', combinedJobs);
+  const elections = observers.flatMap((observer) => observer.elections ?? []);
+  if (elections.length > 0)
+    Reflect.set(
+      combined,
+      'elections',
+      combineElectionObservers(() => elections, failed),
+    );
   return combined;
 }
 

@@ -11,6 +11,7 @@ import type { DiscoveryService, ModuleRef } from '@nestjs/core';
 import { type AuditRecord, isRevoked, type Target } from '../core/operator/forced-release.js';
 import { showNames } from '../core/display.js';
 import { describeReply, isLockError, RedlockConfigError } from '../core/errors.js';
+import { leaderFrom, type LeaderReport } from '../core/leadership.js';
 import { resolveResources } from '../core/settings/resources.js';
 import type { LockHolder } from '../core/holder.js';
 import type { LockInspection, SlotInspection } from '../core/operator/inspector.js';
@@ -134,6 +135,7 @@ export class Dashboard implements OnModuleInit {
 
   private async describe(locks: LockService, target: Target, inspected: LockInspection): Promise<InspectionView> {
     const { masters, holder, ...inspection } = inspected;
+    const leader = holder && target.slot === undefined ? await leaderOf(locks, target.resource, holder) : undefined;
     const owners = this.context.settings.actions ? await locks.operator.owners(target) : undefined;
     const ticket = owners && ticketOf(owners);
     return {
@@ -145,6 +147,7 @@ export class Dashboard implements OnModuleInit {
         text: answer?.kind === 'granted' ? 'free' : describeReply(answer),
       })),
       ...(holder && { holder: holderView(holder) }),
+      ...(leader?.term !== undefined && { term: leader.term }),
       ...(ticket !== undefined && { ticket }),
       ...(owners && { revoked: isRevoked(owners, masters.length) }),
     };
@@ -221,6 +224,11 @@ function permitIn(text: string): Target | undefined {
 
 function permitView({ slot, state, remaining, holder }: SlotInspection): PermitView {
   return { slot, state, remaining, ...(holder && { holder: holderView(holder) }) };
+}
+
+async function leaderOf(locks: LockService, resource: string, holder: LockHolder): Promise<LeaderReport | undefined> {
+  const snapshot = await locks.readState(resource).catch(() => undefined);
+  return leaderFrom(holder, snapshot?.value);
 }
 
 function holderView({ instance, since }: LockHolder): HolderView {

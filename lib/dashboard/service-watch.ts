@@ -101,6 +101,12 @@ export class ServiceWatch {
     const observer = {
       ...logTo(lines, new SystemClock()),
       lockLost: (error: Error): void => events.add(name, 'lost', error.message),
+      elections: {
+        elected: (election: string, term: number): void =>
+          events.add(name, 'good', `this instance leads "${election}" in term ${term}`),
+        overrun: (election: string, term: number): void =>
+          events.add(name, 'bad', `the method of "${election}" goes on without leading since term ${term}`),
+      },
     };
     this.locks.observe(observer);
   }

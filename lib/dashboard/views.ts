@@ -141,6 +141,8 @@ export interface InspectionView extends Omit<LockInspection, 'masters' | 'holder
   readonly at: number;
   readonly masters: readonly { readonly master: string; readonly kind: string; readonly text: string }[];
   readonly holder?: HolderView;
+  // Of the leader of an election, as its state has it.
+  readonly term?: number;
   // They do not exclude the lock of that name. Absent without any, and for a permit.
   readonly permits?: { readonly waiting: number; readonly slots: readonly PermitView[] };
   // Identifies the holder that was found, without its token. Absent if there is nothing to release.

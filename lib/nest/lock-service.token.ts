@@ -20,6 +20,25 @@ export const JOBS = Symbol.for(
 
 export const JOB_DECLARATIONS = Symbol.for('nestjs-redlock:jobs');
 
+// For parts of this package that load no election: a method of a leader has lost its lock, and goes on.
+export interface OverrunReports {
+  // Names of elections; of one lock service.
+  overruns(locks: LockService): readonly string[];
+}
+
+// Nest shows this description if it cannot find the elections.
+export const ELECTIONS = Symbol.for(
+  'the elections of nestjs-redlock/leader: import RedlockLeaderModule beside RedlockModule',
+);
+
+export const LEADER_DECLARATIONS = Symbol.for('nestjs-redlock:leaders');
+
+// Methods that a module calls: without it, nothing would show that they never run.
+export const CALLED_METHODS = [
+  { key: JOB_DECLARATIONS, token: JOBS, what: 'jobs', runs: 'RedlockScheduleModule, which runs them,' },
+  { key: LEADER_DECLARATIONS, token: ELECTIONS, what: 'elections', runs: 'RedlockLeaderModule, which holds them,' },
+] as const;
+
 // The property by which a lock service differs from a mock. A registered symbol also identifies a service of another
 // copy of this package.
 export const IS_LOCK_SERVICE = Symbol.for('nestjs-redlock:is-lock-service');

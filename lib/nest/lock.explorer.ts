@@ -1,6 +1,6 @@
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { RedlockConfigError } from '../core/errors.js';
-import { checkLockService, getLockServiceToken, JOB_DECLARATIONS, JOBS } from './lock-service.token.js';
+import { CALLED_METHODS, checkLockService, getLockServiceToken } from './lock-service.token.js';
 import 'reflect-metadata';
 import { showNames } from '../core/display.js';
 import { refuseSeveral } from '../core/settings/resources.js';
@@ -11,23 +11,26 @@ import { declarationsOf } from './with-lock.decorator.js';
 
 type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
-// In objects that Nest did not build from a class, and so could not inject into, nothing would show that no job runs.
-function refuseJobsWithoutModule(wrapper: Wrapper, wrappers: readonly Wrapper[]): void {
-  if (!hasJobs(wrapper.instance) || wrappers.some(({ token }) => token === JOBS)) return;
-  const requirement = 'has jobs, and RedlockScheduleModule, which runs them, is not imported beside RedlockModule';
-  throw new RedlockConfigError('provider', wrapper.name, requirement);
+// In objects that Nest did not build from a class, and so could not inject into, nothing would show that they never run.
+function refuseWithoutModule(wrapper: Wrapper, wrappers: readonly Wrapper[]): void {
+  for (const { token, what, runs } of calledIn(wrapper.instance)) {
+    if (wrappers.some((each) => each.token === token)) continue;
+    const requirement = `has ${what}, and ${runs} is not imported beside RedlockModule`;
+    throw new RedlockConfigError('provider', wrapper.name, requirement);
+  }
 }
 
-// A factory may make an object with jobs after boot, when it is too late to run them.
-function refuseLateJobs(wrapper: Wrapper, instance: unknown): void {
-  if (!hasJobs(instance)) return;
-  const requirement =
-    'has jobs, and must be a singleton: remove the scope of its factory, and of what is injected into it';
-  throw new RedlockConfigError('provider', wrapper.name, requirement);
+// A factory may make an object with such methods after boot, when it is too late to run them.
+function refuseLateMethods(wrapper: Wrapper, instance: unknown): void {
+  for (const { what } of calledIn(instance)) {
+    const requirement = `has ${what}, and must be a singleton: remove the scope of its factory, and of what is injected into it`;
+    throw new RedlockConfigError('provider', wrapper.name, requirement);
+  }
 }
 
-function hasJobs(instance: unknown): boolean {
-  return typeof instance === 'object' && instance !== null && Reflect.hasMetadata(JOB_DECLARATIONS, instance);
+function calledIn(instance: unknown): readonly (typeof CALLED_METHODS)[number][] {
+  if (typeof instance !== 'object' || instance === null) return [];
+  return CALLED_METHODS.filter(({ key }) => Reflect.hasMetadata(key, instance));
 }
 
 // Marks the classes that `LockInterceptor` creates, and names them in error messages. A registered symbol, so that two
@@ -184,11 +187,11 @@ export class LockExplorer {
     const wrappers = [...this.discovery.getProviders(), ...this.discovery.getControllers()];
     this.refuseTwin(wrappers);
     for (const wrapper of wrappers) {
-      refuseJobsWithoutModule(wrapper, wrappers);
+      refuseWithoutModule(wrapper, wrappers);
       if (wrapper.isFactory) {
         this.handOverLater(wrapper);
         for (const made of wrapper.getStaticTransientInstances()) {
-          refuseLateJobs(wrapper, made?.instance);
+          refuseLateMethods(wrapper, made?.instance);
           this.handOver(made?.instance);
         }
       } else if (wrapper.metatype) {
@@ -238,7 +241,7 @@ export class LockExplorer {
     const make = wrapper.metatype as (...args: unknown[]) => unknown;
     wrapper.metatype = async (...args: unknown[]) => {
       const instance = await make(...args);
-      refuseLateJobs(wrapper, instance);
+      refuseLateMethods(wrapper, instance);
       this.handOver(instance);
       return instance;
     };

@@ -310,6 +310,14 @@ export class LockService {
   }
 
   /**
+   * Acquires a lock with settings that no option gives. It belongs to no call chain before work runs in its scope.
+   * @internal
+   */
+  async holdWith(resource: string, call: CallSettings): Promise<LockScope> {
+    return LockScope.of(await this.redlock().acquire([resource], call, 'skip'), this.context);
+  }
+
+  /**
    * Resolves options for work that runs under a lock.
    *
    * @throws {RedlockConfigError} for an invalid option

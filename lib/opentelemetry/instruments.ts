@@ -35,6 +35,10 @@ export class Instruments {
   readonly jobDuration: Histogram;
   readonly jobSkips: Counter;
   readonly jobLastSuccess: ObservableGauge;
+  readonly leading: UpDownCounter;
+  readonly overruns: Counter;
+  readonly terms: Counter;
+  readonly timeToLead: Histogram;
 
   constructor(meter: Meter) {
     this.acquireDuration = meter.createHistogram('redlock.acquire.duration', {
@@ -102,6 +106,22 @@ export class Instruments {
     this.jobLastSuccess = meter.createObservableGauge('redlock.job.last_success', {
       unit: 's',
       description: 'When a scheduled job last ended without an error on any instance, in seconds since the epoch.',
+    });
+    this.leading = meter.createUpDownCounter('redlock.leader.leading', {
+      unit: '{election}',
+      description: '1 while this instance leads, otherwise 0.',
+    });
+    this.overruns = meter.createCounter('redlock.leader.overruns', {
+      unit: '{term}',
+      description: 'Terms whose method went on for a second after the loss.',
+    });
+    this.terms = meter.createCounter('redlock.leader.terms', {
+      unit: '{term}',
+      description: 'Terms of this instance that have ended.',
+    });
+    this.timeToLead = meter.createHistogram('redlock.leader.time_to_lead', {
+      ...seconds(MOMENTS),
+      description: 'From the grant of the lock of an election to the call of the method.',
     });
   }
 }

@@ -1,4 +1,5 @@
 import type { Attributes, BatchObservableCallback, Meter } from '@opentelemetry/api';
+import type { ElectionObserver } from '../core/leadership.js';
 import type { JobObserver, JobRunReport, JobSkip } from '../core/jobs/job-observer.js';
 import { ResourcePatterns } from '../core/contention/patterns.js';
 import type { Instruments } from './instruments.js';
@@ -52,5 +53,43 @@ export class JobMetrics implements JobObserver {
 
   private attributesOf(job: string): Attributes {
     return { ...this.attributes, 'redlock.job': this.names.of([job]) };
+  }
+}
+
+export class ElectionMetrics implements ElectionObserver {
+  private readonly names = new ResourcePatterns((name) => name);
+
+  // `instruments` gives `undefined` before there is a provider of meters.
+  constructor(
+    private readonly instruments: () => Instruments | undefined,
+    private readonly attributes: Attributes,
+  ) {}
+
+  elected(election: string, _term: number, taken: number): void {
+    const attributes = this.attributesOf(election);
+    this.instruments()?.leading.add(1, attributes);
+    this.instruments()?.timeToLead.record(taken / 1_000, attributes);
+  }
+
+  resigned(election: string): void {
+    this.end(election, 'resigned');
+  }
+
+  lost(election: string): void {
+    this.end(election, 'lost');
+  }
+
+  overrun(election: string): void {
+    this.instruments()?.overruns.add(1, this.attributesOf(election));
+  }
+
+  private end(election: string, outcome: string): void {
+    const attributes = this.attributesOf(election);
+    this.instruments()?.leading.add(-1, attributes);
+    this.instruments()?.terms.add(1, { ...attributes, 'redlock.outcome': outcome });
+  }
+
+  private attributesOf(election: string): Attributes {
+    return { ...this.attributes, 'redlock.election': this.names.of([election]) };
   }
 }

@@ -24,7 +24,7 @@ import { ResourcePatterns } from '../core/contention/patterns.js';
 import { Instruments, observeStatus } from './instruments.js';
 import type { MasterReply, MasterRequest } from '../core/master.interface.js';
 import { isObject, method, objectWith, only, optional, readOptions, type TableOf } from '../core/settings/table.js';
-import { JobMetrics } from './job-metrics.js';
+import { ElectionMetrics, JobMetrics } from './job-metrics.js';
 
 type Outcome = 'granted' | 'held' | 'skipped' | 'unavailable' | 'stopped' | 'aborted';
 
@@ -139,6 +139,7 @@ export class OpenTelemetryObserver implements LockObserver {
   private made: Sinks | undefined;
   private gauges: readonly (() => void)[] = [];
   readonly jobs: JobMetrics;
+  readonly elections: ElectionMetrics;
 
   constructor(
     private readonly options: OpenTelemetryOptions,
@@ -146,7 +147,9 @@ export class OpenTelemetryObserver implements LockObserver {
     private readonly service?: ObservedService,
   ) {
     this.patterns = new ResourcePatterns(readOptions('openTelemetry', options, TABLE).resourceOf);
-    this.jobs = new JobMetrics(() => this.sinksIfRegistered()?.instruments, { ...options.attributes });
+    const instruments = (): Instruments | undefined => this.sinksIfRegistered()?.instruments;
+    this.jobs = new JobMetrics(instruments, { ...options.attributes });
+    this.elections = new ElectionMetrics(instruments, { ...options.attributes });
   }
 
   started(service: ObservedService): LockObserver {

@@ -2,7 +2,8 @@ import { Injectable, Module } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { type HealthIndicatorResult, HealthIndicatorService, TerminusModule } from '@nestjs/terminus';
 import type { MasterStatus } from '../core/health/status.js';
-import { getLockServiceToken } from '../nest/lock-service.token.js';
+import { provided } from '../nest/declared-methods.js';
+import { ELECTIONS, getLockServiceToken, type OverrunReports } from '../nest/lock-service.token.js';
 import type { LockService } from '../nest/lock.service.js';
 
 /** What the health check reports about the masters. */
@@ -14,6 +15,8 @@ export interface RedlockHealthDetails extends Record<string, unknown> {
    * Durations are in milliseconds.
    */
   readonly masters: readonly MasterStatus[];
+  /** Elections whose method goes on here although it has lost the leadership; absent without any. */
+  readonly overruns?: readonly string[];
 }
 
 /** Options of {@link RedlockHealthIndicator.isHealthy}. */
@@ -23,7 +26,8 @@ export interface RedlockHealthOptions {
 }
 
 /**
- * Health of the masters for `@nestjs/terminus`: up while a quorum of them can vote.
+ * Health of the masters for `@nestjs/terminus`: up while a quorum of them can vote, and no method of a leader goes on without
+ * the leadership.
  *
  * ```ts
  * @Get() @HealthCheck()
@@ -41,7 +45,8 @@ export class RedlockHealthIndicator {
    * Asks all masters, for at most `masterTimeout`.
    *
    * @param key key of the result; default: `'redlock'`
-   * @returns `up` while a quorum can vote, `down` otherwise, which Terminus answers with a 503
+   * @returns `up` while a quorum can vote and no method of a leader overruns, `down` otherwise, which Terminus answers with a
+   * 503
    * @throws if no `RedlockModule` is registered, or none with the name `options.service`
    */
   async isHealthy<const Key extends string = 'redlock'>(
@@ -50,9 +55,14 @@ export class RedlockHealthIndicator {
   ): Promise<HealthIndicatorResult<Key, 'up' | 'down', RedlockHealthDetails>> {
     const locks = this.modules.get<LockService>(getLockServiceToken(service), { strict: false });
     const { quorum, canVote, masters } = await locks.probe();
-    const details: RedlockHealthDetails = { quorum, masters: masters.map(rounded) };
+    const elections = provided(this.modules, ELECTIONS) as OverrunReports | undefined;
+    const overruns = elections?.overruns(locks) ?? [];
+    const details: RedlockHealthDetails = {
+      ...{ quorum, masters: masters.map(rounded) },
+      ...(overruns.length > 0 && { overruns }),
+    };
     const indicator = this.indicators.check(key);
-    return canVote ? indicator.up(details) : indicator.down(details);
+    return canVote && overruns.length === 0 ? indicator.up(details) : indicator.down(details);
   }
 }
 

@@ -51,6 +51,7 @@ async function partsOfOptions(load) {
   const { MODULE_OPTIONS, EXTRAS } = await load('nest/module-settings');
   const { WITH_LOCK_OPTIONS, METHOD_OPTIONS } = await load('nest/lock-options');
   const { CRON_OPTIONS } = await load('schedule/job-settings');
+  const { LEADER_OPTIONS } = await load('leader/leader.decorator');
   const docs = docsOf([
     ['core/settings/options', 'AcquireOptions', 'RedlockOptions'],
     ['nest/lock-options', 'WithLockOptions', 'DeclaredLockOptions', 'LockedMethodOptions'],
@@ -66,6 +67,14 @@ async function partsOfOptions(load) {
   };
   const all = { masters: undefined, ...ACQUIRE_OPTIONS, ...METHOD_OPTIONS, ...MODULE_OPTIONS, ...EXTRAS };
   const jobs = docsOf([['schedule/locked-job.decorators', 'LockedJobOptions', 'LockedCronOptions']]);
+  const leaders = docsOf([['leader/leader.decorator', 'LeaderOptions']]);
+  const rowsOf = (table, meanings) => [
+    ['option', 'default', 'type and bounds', 'meaning'],
+    ...Object.entries(table).map(([name, parse]) => {
+      const { fallback, meaning } = rowOf(name, parse, meanings);
+      return [`\`${name}\``, fallback, kindOf(parse), meaning];
+    }),
+  ];
   const kindOf = (parse) => parse.kind.replace(/^(?:an?|the) /, '').replaceAll(/'[^']+'/g, '`$&`');
   return [
     {
@@ -79,17 +88,8 @@ async function partsOfOptions(load) {
         }),
       ],
     },
-    {
-      page: 'docs/options.md',
-      name: 'options of jobs',
-      rows: () => [
-        ['option', 'default', 'type and bounds', 'meaning'],
-        ...Object.entries(CRON_OPTIONS).map(([name, parse]) => {
-          const { fallback, meaning } = rowOf(name, parse, jobs);
-          return [`\`${name}\``, fallback, kindOf(parse), meaning];
-        }),
-      ],
-    },
+    { page: 'docs/options.md', name: 'options of jobs', rows: () => rowsOf(CRON_OPTIONS, jobs) },
+    { page: 'docs/options.md', name: 'options of leaders', rows: () => rowsOf(LEADER_OPTIONS, leaders) },
   ];
 }
 

@@ -33,6 +33,7 @@ const inCode = (cell: string): string[] => [...cell.matchAll(/`([^`]+)`/g)].map(
 const EVENTS: Record<keyof api.LockObserver, true> = {
   acquiring: true,
   clientClockLagged: true,
+  elections: true,
   firstStatus: true,
   jobs: true,
   lockInDanger: true,

@@ -8,12 +8,14 @@ import {
   Injectable,
   type INestApplication,
   Module,
+  type ModuleMetadata,
   UnauthorizedException,
   VersioningType,
 } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { LockService, RedlockModule, getLockServiceToken } from 'nestjs-redlock';
 import { RedlockDashboardModule, type RedlockDashboardOptions } from 'nestjs-redlock/dashboard';
+import { Leader, type Leadership, RedlockLeaderModule } from 'nestjs-redlock/leader';
 import { memoryMasters, RedlockTestingModule } from 'nestjs-redlock/testing';
 import { eventually } from '../support/eventually.js';
 import { sharedMasters } from '../integration/support/shared-masters.js';
@@ -121,12 +123,14 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
     options: RedlockDashboardOptions,
     masters: readonly string[] | ReturnType<typeof memoryMasters> = memoryMasters(3),
     prepare: (app: INestApplication) => unknown = () => undefined,
+    { imports: others = [], providers = [] }: ModuleMetadata = {},
   ) {
     const imports = [
       RedlockModule.forRoot({ masters: [...masters], ...PATIENT }),
       RedlockDashboardModule.forRoot(options),
+      ...others,
     ];
-    const { app, url } = await listen({ imports }, adapter(), prepare);
+    const { app, url } = await listen({ imports, providers }, adapter(), prepare);
     return { app, url: `${url}/admin/locks`, locks: app.get(LockService) };
   }
 
@@ -221,6 +225,21 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
       expect(await inspectionOf(url, 'a b/ü')).toMatchObject({ state: 'free' });
       expect(await statusOf('GET', `${url}/api/inspect?resource=`, PAGE)).toBe(400);
       expect(await statusOf('GET', `${url}/api/inspect?resource=a&service=none`, PAGE)).toBe(404);
+    });
+
+    it('shows the term of a leader, and that this instance leads', async () => {
+      class Outbox {
+        @Leader('outbox')
+        async relay({ ended }: Leadership): Promise<void> {
+          await ended;
+        }
+      }
+      const leader = { imports: [RedlockLeaderModule], providers: [Outbox] };
+      const { url } = await start(GUARDED, masters.urls, undefined, leader);
+      await eventually(async () => typeof (await inspectionOf(url, 'leader:outbox')).term === 'number');
+      const { events } = await stateOf(url);
+      expect(events.map(({ text }) => text)).toContainEqual(expect.stringMatching(/^this instance leads "outbox" in/));
+      expect(await inspectionOf(url, 'other')).not.toHaveProperty('term');
     });
 
     it('releases a lock by force, so that its holder cannot extend it, and writes an audit line', async () => {

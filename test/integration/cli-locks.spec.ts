@@ -46,6 +46,17 @@ describe('inspect', () => {
     ]);
   });
 
+  it('shows the term and the data of a leader, which the state has', async () => {
+    await using contender = await Contender.on(masters.urls);
+    const lock = await contender.acquire('leader:outbox', '30s');
+    await lock.state.set({ term: 7, instance: 'another', since: 0 });
+    expect((await run('inspect', 'leader:outbox')).stdout).not.toContain('term');
+    const { instance, since } = lock.holder!;
+    await lock.state.set({ term: 7, instance, since: since.getTime(), data: { port: 80 } });
+    expect((await run('inspect', 'leader:outbox')).stdout).toContain('leads in term 7, data {"port":80}');
+    expect(await json('inspect', 'leader:outbox')).toMatchObject({ state: 'held', term: 7, data: { port: 80 } });
+  });
+
   it('hints at the prefix when it is given the name of a key', async () => {
     const { status, stderr } = await alone.run('inspect', 'lock:order:1');
     expect(status).toBe(0);

@@ -379,6 +379,7 @@ export class Acquisition {
   private note(attempt: FailedAttempt): void {
     this.refusal = new LastAnswers(this.context.masters, attempt, this.refusal ?? this.entry?.refusal);
     if (this.entry) this.entry.refusal = this.refusal;
+    this.call.refused?.(attempt.quorumCall.report);
   }
 
   private async failure(): Promise<LockError> {

@@ -1,4 +1,4 @@
-import { RedlockConfigError } from '../errors.js';
+import { type MasterReport, RedlockConfigError } from '../errors.js';
 import type { Duration } from './duration.js';
 import type { AcquireOptions, RedlockOptions } from './options.js';
 import { keyPrefix } from './resources.js';
@@ -81,6 +81,10 @@ export interface CallSettings {
   readonly isShared: boolean;
   // `undefined` for a lock.
   readonly permits: number | undefined;
+  // Receives the answers of each attempt that was refused.
+  readonly refused?: (answers: readonly MasterReport[]) => void;
+  // The work may go on after a shutdown, so that its keys are not released then, but expire.
+  readonly outlivesShutdown?: boolean;
 }
 
 // Some defaults depend on the number of masters.

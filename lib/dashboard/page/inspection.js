@@ -57,7 +57,7 @@ export class Inspection {
   }
 
   #show(service, found) {
-    const { resource, slot, state, remaining, holder, sharedBy, waiting, at, masters, permits, ticket, revoked } =
+    const { resource, slot, state, remaining, holder, sharedBy, waiting, at, masters, permits, ticket, revoked, term } =
       found;
     this.#remaining = undefined;
     const isOfPermits = permits && state === 'free';
@@ -77,6 +77,7 @@ export class Inspection {
       add('holder', holder.instance);
       add('since', `${dateAndTime(holder.since)} (${duration(at - holder.since)})`);
     }
+    if (term !== undefined) add('leads in term', String(term));
     if (sharedBy) add('shared by', `${sharedBy} ${sharedBy === 1 ? 'holder' : 'holders'}`);
     if (state === 'held') {
       const cell = add(revoked ? 'free in at most' : 'free, unless it is extended, in', 'it never expires');

@@ -27,6 +27,7 @@ for (const subpath of [
   '/testing',
   '/dashboard',
   '/sql',
+  '/leader',
   ...(MATRIX_BARE ? [] : ['/terminus', '/opentelemetry', '/schedule']),
 ]) {
   const imported = await import(`nestjs-redlock${subpath}`);

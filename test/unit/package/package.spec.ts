@@ -35,6 +35,7 @@ describe('Optional peers', () => {
     ['index', []],
     ['testing/index', []],
     ['dashboard/index', []],
+    ['leader/index', []],
     ['schedule/index', ['@nestjs/schedule', 'cron']],
     ['terminus/index', ['@nestjs/terminus']],
     ['opentelemetry/index', ['@opentelemetry/api']],

@@ -1,0 +1,288 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { type Clock, elapsedSince, pause } from '../core/clock.js';
+import {
+  isLockError,
+  isNotAcquired,
+  isStopped,
+  type LockLostError,
+  majorityHolder,
+  RedlockConfigError,
+} from '../core/errors.js';
+import type { Lock } from '../core/lock.js';
+import { type ElectionObserver, leaderFrom, type LeaderRecord } from '../core/leadership.js';
+import type { LockHolder } from '../core/holder.js';
+import { MAX_DURATION } from '../core/settings/duration.js';
+import { refuseStream } from '../nest/lockable-method.js';
+import type { LockScope } from '../nest/lock-scope.js';
+import type { LockService } from '../nest/lock.service.js';
+import type { ElectionSettings } from './leader.decorator.js';
+
+/** The application is shutting down: the reason of `Leadership.signal`. Another instance leads when the method has ended. */
+export class LeadershipResignedError extends Error {
+  /** A stable code for programs. */
+  readonly code = 'LEADERSHIP_RESIGNED';
+
+  constructor() {
+    super('the application is shutting down: another instance leads as soon as the method has ended');
+    this.name = LeadershipResignedError.name;
+  }
+}
+
+/** The leadership of this instance. The decorated method receives it. */
+export interface Leadership {
+  /** Name of the election. */
+  readonly election: string;
+  /**
+   * Larger than every term of this name before it: the fencing token of the lock. Send it with each write, so that the
+   * resource can refuse what an earlier leader writes late.
+   */
+  readonly term: number;
+  /**
+   * Aborts when the method has to end: when the lock is lost, with a `LockLostError`, and at the shutdown of the
+   * application, with a {@link LeadershipResignedError}. Pass it to all work that can end early.
+   */
+  readonly signal: AbortSignal;
+  /** The lock of the election. Its `state` belongs to the election. */
+  readonly lock: Lock;
+  /** Resolves when the signal aborts: for a method that only starts something, and stops it afterwards. */
+  readonly ended: Promise<void>;
+}
+
+export interface CampaignContext {
+  // The decorator, the class and the method, for messages.
+  readonly where: string;
+  readonly call: (leadership: Leadership) => unknown;
+  readonly locks: LockService;
+  readonly observer: Required<ElectionObserver>;
+  // In [0, 1).
+  readonly fraction: () => number;
+}
+
+// In milliseconds. A wait that ends early would cost the place in the queue.
+const WAIT = MAX_DURATION;
+// In milliseconds.
+const FIRST_PAUSE = 1_000;
+const LONGEST_PAUSE = 30_000;
+// A leader for so many milliseconds pauses as briefly as if it had never paused.
+const SETTLED_AFTER = 60_000;
+// In milliseconds: for how long a leader waits until others can read its term.
+const STORED_WITHIN = 1_000;
+// In milliseconds: a method that returns within this time hardly leads; one that goes on for longer after a loss is reported.
+const MOMENT = 1_000;
+// Ten years, in milliseconds: the state is written once in a term.
+const STATE_LIFE = 3_650 * 86_400_000;
+
+interface Reign {
+  readonly term: number;
+  readonly lock: Lock;
+  isLost: boolean;
+}
+
+// A campaign may be started by a request, or under a lock. Its method is to run in no context but its own.
+const outsideOfAnyCall = AsyncLocalStorage.snapshot();
+
+// One election on one instance: waits for the lock, leads, and campaigns again.
+export class Campaign {
+  private readonly stopping = new AbortController();
+  private readonly clock: Clock;
+  private reign: Reign | undefined;
+  private pauses = 0;
+  // The largest that is known here.
+  private lastTerm = 0;
+  private seen: LockHolder | undefined;
+  private isReading = false;
+
+  constructor(
+    readonly settings: ElectionSettings,
+    private readonly context: CampaignContext,
+  ) {
+    this.clock = context.locks.environment.clock;
+  }
+
+  // By the clock now, unless the method was asked to end.
+  get isLeader(): boolean {
+    return this.reign !== undefined && !this.isStopping && this.reign.lock.isHeld;
+  }
+
+  get isOverrun(): boolean {
+    return this.reign?.isLost === true;
+  }
+
+  start(): void {
+    outsideOfAnyCall(() => void this.run());
+  }
+
+  // Leaves the queue, and asks the method to end.
+  stop(): void {
+    this.stopping.abort(new LeadershipResignedError());
+  }
+
+  private get isStopping(): boolean {
+    return this.stopping.signal.aborted;
+  }
+
+  private async run(): Promise<void> {
+    const { settings, context, stopping } = this;
+    const { call } = context.locks.workSettings({ ttl: settings.ttl, wait: WAIT, signal: stopping.signal });
+    const campaigning = {
+      ...{ ...call, maxHold: Infinity, outlivesShutdown: true },
+      refused: (answers: Parameters<typeof majorityHolder>[0]) => this.follow(majorityHolder(answers)),
+    };
+    while (!stopping.signal.aborted) {
+      try {
+        const wasLost = await this.lead(await context.locks.holdWith(settings.resource, campaigning));
+        if (wasLost) continue;
+      } catch (error) {
+        if (this.isStopping || isStopped(error)) return;
+        if (isNotAcquired(error)) continue;
+        context.observer.problem(settings.name, error);
+        if (error instanceof RedlockConfigError) return;
+      }
+      await pause(this.clock, this.pauseAfter(this.pauses++), stopping.signal);
+    }
+  }
+
+  // Whether the leadership was lost.
+  private async lead(scope: LockScope): Promise<boolean> {
+    const { settings, stopping } = this;
+    const { lock } = scope;
+    const granted = this.clock.read();
+    const ending = new AbortController();
+    const stop = (): void => ending.abort(stopping.signal.reason);
+    stopping.signal.addEventListener('abort', stop);
+    lock.signal.addEventListener('abort', () => this.noteLoss(lock, ending));
+    try {
+      const term = await Promise.race([lock.fencingToken(), pause(this.clock, settings.ttl, ending.signal)]);
+      if (term === undefined) {
+        lock.assertHeld();
+        throw new Error(`no term could be drawn within ${settings.ttl} ms`);
+      }
+      await Promise.race([this.store(lock, term, ending.signal), pause(this.clock, STORED_WITHIN, ending.signal)]);
+      await lock.assertKept();
+      return !this.isStopping && (await this.serve(scope, ending, { term, taken: elapsedSince(this.clock, granted) }));
+    } finally {
+      stopping.signal.removeEventListener('abort', stop);
+      ending.abort();
+      await scope.end();
+    }
+  }
+
+  private async serve(
+    scope: LockScope,
+    { signal }: AbortController,
+    { term, taken }: { readonly term: number; readonly taken: number },
+  ): Promise<boolean> {
+    const { name } = this.settings;
+    const { where, call, observer } = this.context;
+    const { lock } = scope;
+    const ended = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
+    // What follows happens in one turn, up to the call of the method.
+    lock.assertHeld();
+    const begun = this.clock.read();
+    const reign: Reign = { term, lock, isLost: false };
+    this.reign = reign;
+    this.lastTerm = term;
+    observer.elected(name, term, taken);
+    let error: unknown;
+    try {
+      await promiseOf(
+        where,
+        scope.run(() => call({ election: name, term, signal, lock, ended })),
+      );
+    } catch (thrown) {
+      if (!isReasonOf(signal, thrown)) error = thrown;
+    }
+    // The clock is read: a loss that no timer has noticed is reported first.
+    const wasLost = !lock.isHeld && reign.isLost;
+    this.reign = undefined;
+    const led = elapsedSince(this.clock, begun);
+    if (led >= SETTLED_AFTER) this.pauses = 0;
+    if (wasLost) {
+      if (error !== undefined) observer.problem(name, error);
+      return true;
+    }
+    observer.resigned(name, term, error);
+    if (error instanceof RedlockConfigError && error.option === where) throw error;
+    if (led < MOMENT && !signal.aborted && error === undefined) observer.problem(name, returnedTooSoon(led));
+    return false;
+  }
+
+  private noteLoss(lock: Lock, ending: AbortController): void {
+    const { reign } = this;
+    if (reign?.lock === lock) {
+      const { name } = this.settings;
+      reign.isLost = true;
+      this.context.observer.lost(name, reign.term, lock.signal.reason as LockLostError);
+      const report = (): void => {
+        if (this.reign === reign) this.context.observer.overrun(name, reign.term);
+      };
+      this.clock.schedule(MOMENT, report).unref();
+    }
+    ending.abort(lock.signal.reason);
+  }
+
+  // A leader leads without its state: others then know its instance, and not its term.
+  private async store(lock: Lock, term: number, signal: AbortSignal): Promise<void> {
+    const { instance = '', since = new Date(NaN) } = lock.holder ?? {};
+    let { data } = this.settings;
+    for (let failures = 0; !signal.aborted; failures++) {
+      try {
+        const given: unknown = typeof data === 'function' ? (data as () => unknown)() : data;
+        const record: LeaderRecord = { term, instance, since: since.getTime(), data: given };
+        await lock.state.set(record, { onUncertain: 'newest', expireAfter: STATE_LIFE });
+        return;
+      } catch (error) {
+        if (!lock.isKept) return;
+        if (failures === 0) this.context.observer.problem(this.settings.name, error);
+        // Not the masters, but the data is the problem.
+        if (!isLockError(error) || error instanceof RedlockConfigError) data = undefined;
+        await pause(this.clock, this.pauseAfter(failures), signal);
+      }
+    }
+  }
+
+  // Called with the holder that a poll has met.
+  private follow(holder: LockHolder | undefined): void {
+    const { seen } = this;
+    const isKnown = seen && seen.instance === holder?.instance && seen.since.getTime() === holder.since.getTime();
+    if (!holder || isKnown || this.isReading) return;
+    this.isReading = true;
+    void this.readLeader(holder).finally(() => (this.isReading = false));
+  }
+
+  private async readLeader(holder: LockHolder): Promise<void> {
+    const { settings, context } = this;
+    const snapshot = await context.locks.readState(settings.resource).catch(() => undefined);
+    const leader = leaderFrom(holder, snapshot?.value);
+    // It is stored soon after the grant: the next poll reads it.
+    if (leader.term === undefined) return;
+    this.seen = holder;
+    if (leader.term <= this.lastTerm || this.isStopping) return;
+    this.lastTerm = leader.term;
+    context.observer.changed(settings.name, leader);
+  }
+
+  // In milliseconds.
+  private pauseAfter(pauses: number): number {
+    const bound = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (pauses + 1));
+    return FIRST_PAUSE + this.context.fraction() * (bound - FIRST_PAUSE);
+  }
+}
+
+function returnedTooSoon(led: number): Error {
+  const advice = 'a method that only starts something has to `await leadership.ended`';
+  return new Error(`the method has returned after ${Math.round(led)} ms without being asked to: ${advice}`);
+}
+
+// Of an error that an operation throws because the signal has aborted.
+function isReasonOf(signal: AbortSignal, error: unknown): boolean {
+  return signal.aborted && (error === signal.reason || (error as Error | undefined)?.name === 'AbortError');
+}
+
+// Whatever else a method starts would go on without the leadership.
+function promiseOf(where: string, returned: unknown): PromiseLike<unknown> {
+  refuseStream(where, returned, ': await it inside of the method');
+  if (typeof (returned as PromiseLike<unknown> | undefined)?.then === 'function') return returned as Promise<unknown>;
+  const requirement = 'needs a method that returns a promise, which ends with the leadership: `await leadership.ended`';
+  throw new RedlockConfigError(where, returned, requirement);
+}

@@ -1,0 +1,201 @@
+import {
+  Global,
+  Inject,
+  Injectable,
+  Logger,
+  type LoggerService,
+  Module,
+  type OnApplicationBootstrap,
+  type OnModuleDestroy,
+  type OnModuleInit,
+} from '@nestjs/common';
+import { DiscoveryModule, DiscoveryService, ModuleRef } from '@nestjs/core';
+import { formatValue } from '../core/display.js';
+import { QuorumUnavailableError, RedlockConfigError } from '../core/errors.js';
+import {
+  combineElectionObservers,
+  electionResource,
+  type ElectionObserver,
+  leaderFrom,
+  type LeaderReport,
+} from '../core/leadership.js';
+import { quorumOf } from '../core/acquire/quorum-call.js';
+import { SystemRandom } from '../runtime/system-random.js';
+import { closeOnError, type DeclaredMethod, declaredMethods, refuseDuplicates } from '../nest/declared-methods.js';
+import { ELECTIONS, LEADER_DECLARATIONS } from '../nest/lock-service.token.js';
+import type { LockService } from '../nest/lock.service.js';
+import { reportTo } from '../nest/module-settings.js';
+import { Campaign } from './campaign.js';
+import { type LeaderDeclaration, resolveElection } from './leader.decorator.js';
+
+function logTo(logger: LoggerService): ElectionObserver {
+  return {
+    elected: (election, term) => void logger.log(`leads "${election}" in term ${term}`),
+    resigned: (election, term, error) => {
+      const line = `resigns from "${election}" in term ${term}`;
+      if (error === undefined) logger.log(line);
+      else logger.error(`${line}, because its method has failed: ${messageOf(error)}`, stackOf(error));
+    },
+    lost: (election, term, { message }) =>
+      void logger.warn(`does not lead "${election}" any more in term ${term}: ${message}`),
+    overrun: (election, term) =>
+      void logger.warn(
+        `the method of "${election}" goes on without leading since term ${term}, and this instance does not campaign ` +
+          'before it has ended: pass `leadership.signal` to what it waits for',
+      ),
+    changed: (election, { instance, term = 'unknown' }) =>
+      void logger.debug?.(`${instance} leads "${election}", term ${term}`),
+    problem: (election, cause) => {
+      const line = `election "${election}": ${messageOf(cause)}`;
+      if (cause instanceof RedlockConfigError) logger.error(line);
+      else logger.warn(line);
+    },
+  };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : formatValue(error);
+}
+
+function stackOf(error: unknown): string | undefined {
+  return error instanceof Error ? error.stack : undefined;
+}
+
+interface Election {
+  readonly campaign: Campaign;
+  readonly locks: LockService;
+  readonly service: string | undefined;
+}
+
+/** The elections of this application. Inject it into any provider. */
+@Injectable()
+export class Elections implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy {
+  private readonly logger = new Logger(Elections.name);
+  private readonly observers: ElectionObserver[] = [logTo(this.logger)];
+  private elections: readonly Election[] = [];
+
+  /** @internal */
+  constructor(
+    @Inject(DiscoveryService) private readonly discovery: DiscoveryService,
+    @Inject(ModuleRef) private readonly modules: ModuleRef,
+  ) {}
+
+  /**
+   * Whether this instance leads now, computed from the clock on every read; false from a shutdown on. It says nothing after
+   * an `await`: send the term with each write.
+   *
+   * @param name as in `@Leader(name)`
+   * @param service name of the lock service; default: the first election of that name
+   * @throws {RedlockConfigError} if this application has no such election
+   */
+  isLeader(name: string, service?: string): boolean {
+    return this.electionOf(name, service).campaign.isLeader;
+  }
+
+  /**
+   * Asks the masters which instance leads. A hint: the answer may be one ttl old, and an instance that crashed is named
+   * until its lock has expired.
+   *
+   * @param name as in `@Leader(name)`
+   * @param service name of the lock service; default: the first election of that name
+   * @returns `undefined` if no instance holds the lock
+   * @throws {QuorumUnavailableError} too few masters answer
+   * @throws {RedlockConfigError} if this application has no such election
+   */
+  async leader<T = unknown>(name: string, service?: string): Promise<LeaderReport<T> | undefined> {
+    const { locks } = this.electionOf(name, service);
+    const resource = electionResource(name);
+    const { state, holder, masters } = await locks.inspect(resource);
+    if (state === 'unknown') {
+      const [quorum, all] = [quorumOf(masters.length), masters.length];
+      throw new QuorumUnavailableError(`see which instance leads "${name}"`, [resource], masters, quorum, all);
+    }
+    if (!holder) return undefined;
+    const { value } = await locks.readState(resource);
+    return leaderFrom(holder, value) as LeaderReport<T>;
+  }
+
+  /**
+   * Adds an observer of the elections of this instance.
+   *
+   * @returns a function that removes it
+   */
+  observe(observer: ElectionObserver): () => void {
+    this.observers.push(observer);
+    return () => {
+      const index = this.observers.indexOf(observer);
+      if (index >= 0) this.observers.splice(index, 1);
+    };
+  }
+
+  /** @internal */
+  overruns(locks: LockService): readonly string[] {
+    const overrun = this.elections.filter((each) => each.locks === locks && each.campaign.isOverrun);
+    return overrun.map(({ campaign }) => campaign.settings.name);
+  }
+
+  /** Finds the methods and checks them. */
+  async onModuleInit(): Promise<void> {
+    const { discovery, modules } = this;
+    await closeOnError(discovery, () => {
+      const application = { discovery, modules, module: RedlockLeaderModule.name };
+      const methods = declaredMethods<LeaderDeclaration>(LEADER_DECLARATIONS, application);
+      this.elections = methods.map((method) => this.electionFor(method));
+      refuseDuplicates(
+        'election',
+        methods.map(({ declaration, locks }) => ({ name: declaration.name, declaration, locks })),
+      );
+    });
+  }
+
+  /** Lets this instance campaign from here on. */
+  onApplicationBootstrap(): void {
+    for (const { campaign } of this.elections) campaign.start();
+  }
+
+  /** Leaves the queues, and asks the methods to end, before other hooks of the shutdown take away what they need. */
+  onModuleDestroy(): void {
+    for (const { campaign } of this.elections) campaign.stop();
+  }
+
+  private electionFor(method: DeclaredMethod<LeaderDeclaration>): Election {
+    const { declaration, locks, call } = method;
+    const { where, options } = declaration;
+    const random = new SystemRandom();
+    const observer = combineElectionObservers(
+      () => [
+        ...this.observers,
+        ...(locks.environment.observer.elections ? [locks.environment.observer.elections] : []),
+      ],
+      reportTo(this.logger, 'elections'),
+    );
+    const context = { where, call, locks, observer, fraction: () => random.fraction() };
+    return { campaign: new Campaign(resolveElection(method), context), locks, service: options?.service };
+  }
+
+  private electionOf(name: string, service: string | undefined): Election {
+    const election = this.elections.find(
+      (each) => each.campaign.settings.name === name && (service === undefined || each.service === service),
+    );
+    if (election) return election;
+    const names = this.elections.map(({ campaign }) => campaign.settings.name).join(', ') || 'none';
+    throw new RedlockConfigError('name', name, `must be the name of an election of this application (${names})`);
+  }
+}
+
+/**
+ * Holds the elections of the methods under `@Leader`, and provides {@link Elections}. At the shutdown this instance leaves the
+ * queues, and asks its methods to end; `RedlockModule` waits for them, for at most its `drainTimeout`. The lock of a method that
+ * goes on then is not released, but expires.
+ *
+ * ```ts
+ * imports: [RedlockModule.forRoot([...]), RedlockLeaderModule]
+ * ```
+ */
+@Global()
+@Module({
+  imports: [DiscoveryModule],
+  providers: [Elections, { provide: ELECTIONS, useExisting: Elections }],
+  exports: [Elections, ELECTIONS],
+})
+export class RedlockLeaderModule {}
