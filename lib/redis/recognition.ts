@@ -96,7 +96,8 @@ export class Recognition {
     this.lastReport = report;
     this.fault = faultOf(report);
     if (this.fault !== undefined) {
-      data?.refuse(this.fault);
+      data?.doubt(this.fault);
+      data?.endCheck();
       if (this.fault !== before) observer.masterRefused?.(name, this.fault);
       this.context.refuse(this.fault);
       return false;
@@ -106,7 +107,7 @@ export class Recognition {
     if (data) {
       guard?.meet(data, report, asked);
       // The same data may only have got another name: then what waits for this answer loses no vote.
-      if (data.isChecked && isConnected()) await guard?.decided();
+      if (data.state === 'checking' && isConnected()) await guard?.decided();
       if (doubts === this.doubts) data.endCheck();
     }
     if (before !== undefined && votes()) observer.masterVotesAgain?.(name);

@@ -252,7 +252,7 @@ export class RedisMaster implements Master, GuardedServer {
   }
 
   get isQuarantined(): boolean {
-    return (this.data?.isQuarantined ?? false) || this.watch?.quarantine !== undefined;
+    return (this.data?.withholdsVotes ?? false) || this.watch?.quarantine !== undefined;
   }
 
   get isConnected(): boolean {
@@ -322,7 +322,7 @@ export class RedisMaster implements Master, GuardedServer {
   }
 
   private get quarantine(): Quarantine | undefined {
-    return this.data?.isQuarantined ? this.data.quarantineAt(this.clock.read()) : undefined; // @mutant quarantined-votes-counted-1
+    return this.data?.withholdsVotes ? this.data.quarantineAt(this.clock.read()) : undefined; // @mutant quarantined-votes-counted-1
   }
 
   listen(waiter: string, listener: NotificationListener | undefined): void {
@@ -485,14 +485,14 @@ export class RedisMaster implements Master, GuardedServer {
     const received = this.data && this.clock.read();
     if (received && time !== undefined) this.guard?.contacted(received.monotonic);
     const quarantine = this.quarantine ?? (mayCount ? undefined : RECOGNIZED_ANEW);
-    const isChecked = this.data?.isChecked ?? false;
+    const isChecking = this.data?.state === 'checking';
     const unknown: PendingRequest[] = [];
     const exchange = received && { sent, received };
     this.answerAll(asked, (one, i) => {
       const value = values[i];
       // While the identity of the data is checked, an answer counts for nothing: the request is repeated with its token.
       // A key that was set again is there at the repetition: its answer must not hide that.
-      const isInDoubt = !mayCount && isChecked && grantsKeys(one.request) && value !== EXTENDED_AFTER_HEAL;
+      const isInDoubt = !mayCount && isChecking && grantsKeys(one.request) && value !== EXTENDED_AFTER_HEAL;
       if (value === UNMARKED || isInDoubt) {
         unknown.push(one);
         return undefined;
@@ -605,7 +605,7 @@ export class RedisMaster implements Master, GuardedServer {
     if (answer === LOST_DATA) return this.permissions.causeOf(answer);
     const { guardRefusal } = this;
     if (answer.kind !== 'quarantined' || !guardRefusal) return undefined;
-    const isSymptom = answer.reason === UNANNOUNCED.reason || this.data?.unknownSince !== undefined;
+    const isSymptom = answer.reason === UNANNOUNCED.reason || this.data?.state === 'unknown';
     // A missing permission is looked for anew, and lost data is the reason of the quarantine itself.
     const isCause = isSymptom && guardRefusal.code !== 'NOPERM' && guardRefusal !== LOST_DATA;
     return isCause ? Promise.resolve(guardRefusal) : this.permissions.causeOf(answer);

@@ -11,7 +11,7 @@ export const COMPARISON_INTERVAL = 1_000;
 // An address may lead to so many other servers for a while without a loss of what is known about a clock.
 const MAX_CLOCKS = 4;
 
-// Bounds for `DataRecord.doubt`, in milliseconds: shorter than a wait of new masters, and longer than two readings.
+// Bounds for `DataRecord.noteUnknown`, in milliseconds: shorter than a wait of new masters, and longer than two readings.
 const UNSEEN = { min: 500, max: 2_500 } as const;
 
 // Differs from the nonce of every marker.
@@ -54,23 +54,41 @@ export interface Announcement {
   readonly known: number;
 }
 
+type DataState =
+  | 'voting'
+  // It voted until a check of its identity began: requests wait for the result, and no quarantine is reported.
+  | 'checking'
+  // It may lack acknowledged writes, and needs a new marker.
+  | 'unknown'
+  // It has not been read, is in doubt, or has a marker whose wait is not over.
+  | 'quarantined';
+
+type DataEvent = 'doubt' | 'check' | 'check ended' | 'unknown data' | 'disconnect' | 'wait' | 'wait ended';
+
+// Of an event that is not listed, nothing follows.
+const TRANSITIONS: Readonly<Record<DataState, { readonly [event in DataEvent]?: DataState }>> = {
+  voting: { doubt: 'quarantined', check: 'checking', 'unknown data': 'unknown', wait: 'quarantined' },
+  checking: { 'check ended': 'quarantined', 'unknown data': 'unknown', wait: 'quarantined', 'wait ended': 'voting' },
+  // What happens without a connection is not known: a wait for what was lost before may not be enough.
+  unknown: { disconnect: 'quarantined', wait: 'quarantined', 'wait ended': 'voting' },
+  quarantined: { 'unknown data': 'unknown', 'wait ended': 'voting' },
+};
+
 export class DataRecord {
   clock: ServerClock;
   // Changes whenever the answers to earlier requests must not count any more.
   epoch = 0;
-  votes = false;
+  state: DataState = 'quarantined';
   // Changes with every new piece of information: a report that was read before is then out of date.
   revision = 0;
   marker: Marker | undefined;
   seenSince: Instant | undefined;
-  // When this client first saw that the data is unknown; `undefined` while it is known.
+  // When this client first saw that the data is unknown.
   unknownSince: Instant | undefined;
   reason: string = UNREAD_DATA;
   replid = '';
-  // A step of the clock is being judged: no grant counts meanwhile.
+  // A step of the clock is being judged: no grant counts meanwhile, whatever the state.
   isSuspect = false;
-  // It voted before the check of its identity that is under way.
-  isChecked = false;
   // Other data was here before, as this process knows: then what the data lacks may have been written.
   hasLostData = false;
   // By the clock of the server when it was read last, which may have been set back: others may take it for new.
@@ -96,7 +114,7 @@ export class DataRecord {
   // When the clocks of this process were last found to have stood still, by its monotonic clock.
   private notBefore = -Infinity;
   // When a report of other data was last received, by the same clock.
-  private doubtedAt = -Infinity;
+  private otherSeenAt = -Infinity;
   readonly wait = new QuarantineWait();
   private confirmed: { readonly ttl: number; readonly sent: Instant } | undefined;
   readonly reading: PendingContact;
@@ -115,12 +133,16 @@ export class DataRecord {
     return this.marker?.nonce ?? '';
   }
 
-  get isQuarantined(): boolean {
-    return this.isSuspect || !(this.votes || this.isChecked);
+  get votes(): boolean {
+    return this.state === 'voting';
+  }
+
+  get withholdsVotes(): boolean {
+    return this.isSuspect || this.state === 'unknown' || this.state === 'quarantined';
   }
 
   quarantineAt(now: Instant): Quarantine | undefined {
-    if (!this.isQuarantined) return undefined;
+    if (!this.withholdsVotes) return undefined;
     return { reason: this.reasonNow, remaining: this.wait.remainingAt(now) };
   }
 
@@ -131,7 +153,7 @@ export class DataRecord {
 
   // Of the marker that it needs; `undefined` if it needs none.
   get refusal(): string | undefined {
-    return this.unknownSince === undefined && this.step === undefined ? undefined : this.server.markRefusal;
+    return this.state === 'unknown' || this.step !== undefined ? this.server.markRefusal : undefined;
   }
 
   // Empty while the last comparison, at most `interval` milliseconds ago, is fresh.
@@ -185,20 +207,20 @@ export class DataRecord {
 
   // Of data that cannot be accepted as it is. Returns whether that is new: then reports that were read before are out of
   // date. A busy process gets many reports of the same, and none of them may make a reading useless.
-  noteDoubtful(report: ServerIdentity, received: Instant): boolean {
+  noteOther(report: ServerIdentity, received: Instant): boolean {
     const { otherData, votes } = this;
-    this.doubtedAt = received.monotonic;
+    this.otherSeenAt = received.monotonic;
     if (this.relationOf(report) === 'unknown') this.otherData = 'unknown';
     else if (!this.isOf(report)) this.otherData ??= 'renamed';
     const isNew = votes || this.otherData !== otherData;
-    if (votes) this.mistrust(reasonFor(report, this.marker));
+    if (votes) this.doubt(reasonFor(report, this.marker));
     else if (isNew) this.revision++;
     return isNew;
   }
 
   // The data was asked for before other data was last seen here.
-  isBeforeDoubt(asked: Instant): boolean {
-    return asked.monotonic < this.doubtedAt;
+  isOutdated(asked: Instant): boolean {
+    return asked.monotonic < this.otherSeenAt;
   }
 
   // Milliseconds by which the clock moved forward, kept until all clients can learn of it.
@@ -229,9 +251,8 @@ export class DataRecord {
     return this.marker?.isVetoed === false && (this.looksYoung || !this.votes);
   }
 
-  // What happens without a connection is not known: a wait for what was lost before may not be enough.
   noteDisconnect(): void {
-    this.unknownSince = undefined;
+    this.follow('disconnect');
   }
 
   suspect(reason: string): void {
@@ -242,45 +263,39 @@ export class DataRecord {
   }
 
   // No grant of the server counts until its identity has been checked.
-  mistrust(reason: string): void {
+  doubt(reason: string, event: 'doubt' | 'check' = 'doubt'): void {
     this.revision++;
     if (this.votes) this.reason = reason;
-    this.votes = false;
+    this.follow(event);
     this.epoch++;
     this.comparedAt = undefined;
   }
 
-  // Like `mistrust`, for the time of a check, during which the server is not reported as quarantined.
   check(): void {
     const { votes, revision } = this;
-    this.isChecked ||= votes;
-    this.mistrust('its identity is being checked');
+    this.doubt('its identity is being checked', 'check');
     // One refusal more shows nothing new: a busy process gets them all the time.
     if (!votes) this.revision = revision;
   }
 
-  refuse(fault: string): void {
-    this.mistrust(fault);
-    this.isChecked = false;
-  }
-
   endCheck(): void {
-    this.isChecked = false;
+    this.follow('check ended');
   }
 
-  doubt(report: ServerIdentity, received: Instant, shortestWait = Infinity): void {
+  noteUnknown(report: ServerIdentity, received: Instant, shortestWait = Infinity): void {
     this.revision++;
-    if (this.unknownSince === undefined) this.reason = reasonFor(report, this.marker);
-    const isFirst = this.unknownSince === undefined || this.unknownRun !== report.run;
+    const wasKnown = this.state !== 'unknown';
+    if (wasKnown) this.reason = reasonFor(report, this.marker);
     // In as long as the shortest wait, it may have voted and lost its data again since the reading before.
     const unseen = Math.min(UNSEEN.max, Math.max(UNSEEN.min, shortestWait));
+    const isFirst = wasKnown || this.unknownRun !== report.run;
     if (isFirst || report.time - this.unknownAt > unseen) this.unknownSince = received;
     this.unknownAt = report.time;
     this.unknownRun = report.run;
     this.replid = report.replid;
-    this.isChecked = false;
     this.otherData = 'unknown';
-    if (this.votes) this.mistrust(this.reason);
+    if (this.votes) this.doubt(this.reason);
+    this.follow('unknown data');
   }
 
   // The server votes when `from` has passed by its clock.
@@ -300,7 +315,6 @@ export class DataRecord {
     this.replid = report.replid;
     this.marker = marker;
     this.knownTtl = marker.knownTtl;
-    this.unknownSince = undefined;
     this.otherData = undefined;
     const since = this.seenSince?.monotonic ?? received.monotonic;
     // Protocol 8.2
@@ -308,10 +322,9 @@ export class DataRecord {
     const isYoung = this.looksYoung || this.wait.endsTooEarly(marker.from, received);
     if (this.looksYoung) this.wait.watch(marker.from, marker.from - report.time, asked);
     // A nonce that has voted keeps its vote: its quarantine has ended, even if the clock is set back afterwards.
-    this.isChecked = false;
     if (!isNew && this.votes) return;
     if (this.isNewAt(report)) this.clock.step = undefined;
-    this.votes = !isYoung && this.step === undefined; // @mutant a-new-marker-votes-at-once
+    this.follow(isYoung || this.step !== undefined ? 'wait' : 'wait ended'); // @mutant a-new-marker-votes-at-once
     if (this.step !== undefined) this.reason = 'its clock has moved';
     if (!isYoung) return;
     this.reason = marker.reason;
@@ -339,8 +352,12 @@ export class DataRecord {
   // By the clock of this process, the quarantine is over: the server votes, for this process only.
   endWait(): void {
     this.revision++;
-    this.votes = true;
+    this.follow('wait ended');
     this.server.onVoting();
+  }
+
+  private follow(event: DataEvent): void {
+    this.state = TRANSITIONS[this.state][event] ?? this.state;
   }
 
   isYoungAt(report: ServerIdentity): boolean {

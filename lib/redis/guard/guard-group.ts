@@ -82,7 +82,9 @@ export class GuardGroup {
   // Masters that have lost nothing, as far as is known: also those whose identity is being checked again.
   get trusted(): number {
     const clusters = this.clusters.filter((cluster) => cluster.votes()).length;
-    return clusters + this.distinctOf(this.records.filter(({ votes, isChecked }) => votes || isChecked)).length;
+    return (
+      clusters + this.distinctOf(this.records.filter(({ state }) => state === 'voting' || state === 'checking')).length
+    );
   }
 
   // One of each server, as far as is known: of several addresses that lead to it, the first of those that are given.

@@ -74,9 +74,9 @@ export class MarkerWriter {
   async maintain(record: DataRecord, report: ServerIdentity, reports: Reports, asked: Instant): Promise<boolean> {
     const { group } = this;
     const { marker } = report;
-    const { isSuspect, otherData, unknownSince } = record;
-    if (isSuspect || !marker || marker.nonce !== record.nonce || (otherData ?? unknownSince) !== undefined)
-      return false;
+    const { isSuspect, otherData, state } = record;
+    const isOther = otherData !== undefined || state === 'unknown' || marker?.nonce !== record.nonce;
+    if (!marker || isSuspect || isOther) return false;
     if (record.hasLostData && marker.wasEmpty) return this.change(record, report, { first: '' }); // @mutant no-objection
     const isYoung = record.isYoungAt(report);
     // Before all else: for a process far away, each step takes a good part of the time until an early vote.
@@ -182,7 +182,7 @@ interface OtherMarker {
 function markersOfOthers(record: DataRecord, reports: Reports): readonly OtherMarker[] {
   return [...reports].flatMap(([other, report]) => {
     const { marker } = report;
-    if (other === record || other.unknownSince !== undefined || !marker) return [];
+    if (other === record || other.state === 'unknown' || !marker) return [];
     return [{ marker, isYoung: other.isYoungAt(report) }];
   });
 }

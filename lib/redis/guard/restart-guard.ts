@@ -31,13 +31,13 @@ export class GuardRounds {
   async actOn(all: Reports, asked: Instant): Promise<number | undefined> {
     const { group, writer } = this.parts;
     const reports = distinct(all);
-    const wasUnknown = new Set(group.records.filter(({ unknownSince }) => unknownSince !== undefined));
+    const wasUnknown = new Set(group.records.filter(({ state }) => state === 'unknown'));
     // All are recognized in this turn: later, another connection may have shown something newer.
     const recognized = [...all].map(([record, report]) => this.recognize(record, report, asked));
     let again = (await Promise.all(recognized)).includes(true);
     if (group.trusted < group.quorum) group.voidAttempts();
     for (const [record, report] of reports) {
-      if (record.unknownSince === undefined) continue;
+      if (record.state !== 'unknown') continue;
       // Protocol 8.3
       // The reports of the others count only if they were read after it was known that this one's data is unknown.
       const areRecent = wasUnknown.has(record);
@@ -67,10 +67,10 @@ export class GuardRounds {
     const { group } = this.parts;
     const received = group.context.clock.read();
     if (record.relationOf(report) !== 'known') {
-      record.noteDoubtful(report, received);
+      record.noteOther(report, received);
       return;
     }
-    if (record.isSuspect || record.isBeforeDoubt(asked) || record.owesAccusation(report)) return;
+    if (record.isSuspect || record.isOutdated(asked) || record.owesAccusation(report)) return;
     const { isEngaged } = group;
     const isFirstSight = report.marker?.nonce !== record.nonce;
     const others = group.records.filter((other) => other !== record);
@@ -99,7 +99,7 @@ export class GuardRounds {
     const relation = record.relationOf(report);
     if (relation === 'unknown') {
       const { context } = group;
-      record.doubt(report, context.clock.read(), group.quarantineOf(record, context.settings.ttl));
+      record.noteUnknown(report, context.clock.read(), group.quarantineOf(record, context.settings.ttl));
       return false;
     }
     if (relation === 'known') this.accept(record, report, asked);
@@ -303,7 +303,7 @@ export class RestartGuard implements Witness {
         const isCurrent = revision === record.revision;
         // Until the others have answered, the address may lead back: what was here is not forgotten.
         const isUnknown = record.relationOf(report) === 'unknown';
-        if (isCurrent && isUnknown) record.noteDoubtful(report, this.context.clock.read());
+        if (isCurrent && isUnknown) record.noteOther(report, this.context.clock.read());
         reports.set(record, { report, revision: isCurrent ? record.revision : revision });
       }),
     );
@@ -329,7 +329,7 @@ export class RestartGuard implements Witness {
 
   private get isCalm(): boolean {
     const { isEngaged, records } = this.group;
-    return !isEngaged && records.every(({ isSuspect, unknownSince }) => !isSuspect && unknownSince === undefined);
+    return !isEngaged && records.every(({ isSuspect, state }) => !isSuspect && state !== 'unknown');
   }
 
   // In milliseconds.

@@ -47,7 +47,7 @@ export class StepJudge {
     if (record.clock.movedBack(sample, allowance)) {
       record.clock.forget();
       // An older state of the machine may have been restored: the marker shows whether its data is older, too.
-      record.mistrust('its clock was set back');
+      record.doubt('its clock was set back');
       this.readMasters();
     }
     record.clock.keep(sample);
@@ -77,7 +77,7 @@ export class StepJudge {
       record.clock.forget();
       if (shows) {
         record.clock.step = judgement.by;
-        record.mistrust('its clock has moved');
+        record.doubt('its clock has moved');
       }
     } else if (judgement) this.handleLag(record, judgement, before);
     this.readMasters();
@@ -152,7 +152,7 @@ export class StepJudge {
     if (!report) return undefined;
     const received = clock.read();
     if (record.isOf(report)) return { sample: sampleOf(sent, received, report.time), clock: record.clock };
-    if (record.relationOf(report) !== 'known' && record.noteDoubtful(report, received)) this.readMasters();
+    if (record.relationOf(report) !== 'known' && record.noteOther(report, received)) this.readMasters();
     return undefined;
   }
 }

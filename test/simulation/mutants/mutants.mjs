@@ -125,12 +125,12 @@ export const MUTANTS = [
   ['durability inferred', { 'durability-inferred': "return isNext ? 'renamed' : 'unknown';" }],
   ['promoted replica of a declared master trusted', { 'promoted-replica-trusted': '' }],
   ['no objection to new masters', { 'no-objection': '' }],
-  ['a new marker votes at once', { 'a-new-marker-votes-at-once': 'this.votes = true;' }],
+  ['a new marker votes at once', { 'a-new-marker-votes-at-once': "this.follow('wait ended');" }],
   [
     'no veto',
     {
       'no-veto-1':
-        'const owesVeto = group.quorum < 0 && !marker.isVetoed && (isYoung || identity.markerChangedWhileHolding);',
+        'const owesVeto = group.quorum < 0 && !marker.isVetoed && (isYoung || record.markerChangedWhileHolding);',
       'no-veto-2': 'const vetoed = this.group.quorum < 0 ? 1 : 0;',
     },
   ],
@@ -180,7 +180,7 @@ export const MUTANTS = [
   ['work begins among other reactions', { 'work-begun-among-other-reactions': '' }],
   [
     'a step that too few masters can judge is forgotten',
-    { 'undecided-step-forgotten': "if (judgement?.culprit === 'either' && !mayGrant) return identity.clock.forget();" },
+    { 'undecided-step-forgotten': "if (judgement?.culprit === 'either' && !mayGrant) return record.clock.forget();" },
   ],
   ['a second address of a master judges its clock', { 'twin-judges': 'const distinct = answering;' }],
   ['a standstill is not subtracted', { 'standstill-not-subtracted': 'const missed = 0;' }],

@@ -53,7 +53,7 @@ export class GuardParts {
     const reports = this.reportsOf(servers);
     const asked = this.clock.read();
     for (const [identity, report] of reports) {
-      if (identity.relationOf(report) === 'unknown') identity.doubt(report, asked);
+      if (identity.relationOf(report) === 'unknown') identity.noteUnknown(report, asked);
       else this.rounds.accept(identity, report, asked);
     }
     return reports;

@@ -132,7 +132,7 @@ describe('DataRecord', () => {
     accept();
     server.run += "'";
     change();
-    if (identity.relationOf(server.report()) === 'unknown') identity.doubt(server.report(), clock.read());
+    if (identity.relationOf(server.report()) === 'unknown') identity.noteUnknown(server.report(), clock.read());
     identity.noteDisconnect();
     server.run += "'";
     server.replid += "'";
@@ -198,7 +198,7 @@ describe('DataRecord', () => {
     clock.suspend(1_001);
     expect(compared()).toBe(server.replid);
     identity.noteComparison(server.replid, clock.read());
-    identity.mistrust('its clock was set back');
+    identity.doubt('its clock was set back');
     expect(compared()).toBe(server.replid);
   });
 
@@ -257,7 +257,7 @@ describe('DataRecord', () => {
     accept();
     const { epoch } = identity;
     identity.check();
-    expect(identity).toMatchObject({ votes: false, isChecked: true });
+    expect(identity).toMatchObject({ state: 'checking' });
     expect(identity.epoch).toBeGreaterThan(epoch);
     expect(identity.quarantineAt(clock.read())).toBeUndefined();
   });
@@ -266,7 +266,7 @@ describe('DataRecord', () => {
     accept();
     const reasonAfter = (change: () => void): string => {
       change();
-      identity.doubt(server.report(), clock.read());
+      identity.noteUnknown(server.report(), clock.read());
       return identity.reason;
     };
     expect(reasonAfter(() => (server.fields = {}))).toBe('it lost its data');
@@ -282,17 +282,17 @@ describe('DataRecord', () => {
     [450, 100, false],
     [600, 505, true],
   ])('waits anew if it was not read for %i ms, and the shortest wait is %d ms: %s', async (unread, wait, isAnew) => {
-    identity.doubt(server.report(), clock.read(), wait);
+    identity.noteUnknown(server.report(), clock.read(), wait);
     const { unknownSince } = identity;
     await clock.advance(unread);
-    identity.doubt(server.report(), clock.read(), wait);
+    identity.noteUnknown(server.report(), clock.read(), wait);
     expect(identity.unknownSince !== unknownSince).toBe(isAnew);
   });
 
   it('does not vote for the first reason that was given', () => {
     accept();
-    identity.mistrust('it was restarted');
-    identity.mistrust('its identity is being checked');
+    identity.doubt('it was restarted');
+    identity.doubt('its identity is being checked');
     expect(identity.quarantineAt(clock.read())).toMatchObject({ reason: 'it was restarted' });
   });
 

@@ -193,7 +193,7 @@ describe('StepJudge', () => {
     const { epoch } = identity;
     servers[0].ahead += 9_000;
     expect(stage.sample(0)).toBe(false);
-    expect(identity.isQuarantined).toBe(true);
+    expect(identity.withholdsVotes).toBe(true);
     expect(identity.epoch).toBeGreaterThan(epoch);
     expect(identity.quarantineAt(clock.read())).toMatchObject({ reason: 'its clock has moved' });
     await clock.settle();
