@@ -1,7 +1,7 @@
 import { counted } from '../core/display.js';
 import type { Clock } from '../core/clock.js';
 import type { LockObserver } from '../core/observer.js';
-import type { DataRecord } from './guard/data-record.js';
+import type { ServerRecord } from './guard/server-record.js';
 import type { RestartGuard } from './guard/restart-guard.js';
 import { faultOf, type ServerIdentity } from './replies.js';
 import { boundScript, type Script } from './scripts/bound-script.js';
@@ -41,7 +41,7 @@ interface RecognitionContext {
   readonly observer: LockObserver;
   // `undefined` where the restart guard is off.
   readonly guard: RestartGuard | undefined;
-  readonly data: DataRecord | undefined;
+  readonly data: ServerRecord | undefined;
   readonly report: () => Promise<ServerIdentity>;
   readonly isDurable: boolean;
   readonly fsync: () => Promise<string | undefined>;

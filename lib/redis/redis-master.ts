@@ -27,7 +27,7 @@ import {
 import { VIEW_AGE } from './cluster/views.js';
 import { Connection } from './connection.js';
 import { reasonOf } from './connection-problem.js';
-import { type Announcement, COMPARISON_INTERVAL, type DataRecord, type GuardedServer } from './guard/data-record.js';
+import type { Announcement, GuardedServer, ServerRecord } from './guard/server-record.js';
 import { placeholderUrlOf } from './doctor-command.js';
 import {
   faultOf,
@@ -92,7 +92,7 @@ export class RedisMaster implements Master, GuardedServer {
   private readonly clock: Clock;
   private readonly connection: Connection;
   private readonly guard: RestartGuard | undefined;
-  private readonly data: DataRecord | undefined;
+  private readonly data: ServerRecord | undefined;
   private readonly keyspace: Keyspace;
   private readonly encoder: RequestEncoder;
   private readonly queue: RequestQueue;
@@ -436,7 +436,7 @@ export class RedisMaster implements Master, GuardedServer {
     const parts = this.encoder.encode(requests, this.notifications?.isListening ?? false);
     const known = command === 'eval' ? script.text : script.sha1;
     const sent = this.clock.read();
-    const history = data?.historyToCompare(sent, COMPARISON_INTERVAL) ?? '';
+    const history = data?.historyToCompare(sent) ?? '';
     const marker = guard?.markerName ?? '';
     const parameters = [known, '0', marker, data?.nonce ?? '', history, counters, ...parts];
     const batch: Batch = { asked, sent, history, epoch: data?.epoch ?? 0, primary: this.namedPrimary(sent) };

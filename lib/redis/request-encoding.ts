@@ -6,7 +6,7 @@ import type {
   PickRequest,
   Sharing,
 } from '../core/master.interface.js';
-import type { Announcement } from './guard/data-record.js';
+import type { Announcement } from './guard/server-record.js';
 
 // A heartbeat: the server checks its marker, returns its time and records an announced ttl. The restart guard sends it
 // in addition to the votes.

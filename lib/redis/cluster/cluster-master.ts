@@ -112,7 +112,7 @@ function shardOf(primary: KnownPrimary, { topology, guard, refusals }: KnownClus
   if (node.isSilent || node.questions >= MAX_QUESTIONS) return { ...shard, state: 'down', reason: SILENT };
   const refusal = refusals.reasonOf(primary.owner);
   if (refusal !== undefined) return { ...shard, state: 'refused', reason: refusal };
-  const waits = served.flatMap((partition) => guard?.states[partition]?.quarantineAt(now, guard.longest) ?? []);
+  const waits = served.flatMap((partition) => guard?.records[partition]?.quarantineAt(now) ?? []);
   const [longest] = waits.sort((one, other) => other.remaining - one.remaining);
   if (!longest) return { ...shard, state: 'voting' };
   const share = waits.length === served.length ? '' : `${waits.length} of its ${served.length} partitions: `;
@@ -253,11 +253,11 @@ export class ClusterMaster implements Master {
 
   private askPartition({ partition, request }: PartitionRequest, reply: ReplyCallback): void {
     // What would be a new lock is not even sent to a partition that does not vote: it could be granted there later.
-    const state = isVote(request) ? this.guard?.states[partition] : undefined;
-    const quarantine = state?.quarantineAt(this.clock.read(), this.guard?.longest ?? 0);
-    if (quarantine && (request.op !== 'extend' || !state?.seal)) {
+    const record = isVote(request) ? this.guard?.records[partition] : undefined;
+    const quarantine = record?.quarantineAt(this.clock.read());
+    if (quarantine && (request.op !== 'extend' || !record?.seal)) {
       reply({ kind: 'quarantined', sent: false, ...quarantine });
-      if (!state?.seal && !this.guard?.isForbidden) this.topology.refreshSoon();
+      if (!record?.seal && !this.guard?.isForbidden) this.topology.refreshSoon();
       return;
     }
     const queue = this.queueFor(partition, request);
@@ -318,8 +318,8 @@ export class ClusterMaster implements Master {
     if (!guard || !this.isQuarantined) return undefined;
     const now = this.clock.read();
     const remaining = guard.firstVote(now);
-    const soonest = guard.states
-      .flatMap((state) => state.quarantineAt(now, guard.longest) ?? [])
+    const soonest = guard.records
+      .flatMap((record) => record.quarantineAt(now) ?? [])
       .sort((one, other) => one.remaining - other.remaining)[0];
     const { reason = UNREAD_DATA } = soonest ?? {};
     return { reason, remaining: remaining ?? guard.longest };
@@ -361,7 +361,7 @@ export class ClusterMaster implements Master {
 
   noteStandstill(): void {
     this.topology.views.noteStandstill();
-    for (const state of this.guard?.states ?? []) state.forgetComparison(this.clock.read());
+    for (const record of this.guard?.records ?? []) record.noteStandstill(this.clock.read().monotonic);
   }
 
   onReady(listener: () => void): void {
@@ -438,11 +438,11 @@ export class ClusterMaster implements Master {
     const { guard, clock, context } = this;
     if (!guard || this.problem()) return;
     const now = clock.read();
-    const waits = guard.states.flatMap((state) => state.quarantineAt(now, guard.longest) ?? []);
-    const voting = guard.states.length - waits.length;
+    const waits = guard.records.flatMap((record) => record.quarantineAt(now) ?? []);
+    const voting = guard.records.length - waits.length;
     if (waits.length > 0 && !this.isReported && this.isOpened) {
       const [longest] = [...waits].sort((one, other) => other.remaining - one.remaining);
-      const share = `${waits.length} of ${guard.states.length} partitions: ${longest?.reason ?? ''}`;
+      const share = `${waits.length} of ${guard.records.length} partitions: ${longest?.reason ?? ''}`;
       context.observer.masterQuarantined?.(this.name, share, longest?.remaining ?? guard.longest);
       this.isReported = true;
     } else if (waits.length === 0 && this.isReported) {
@@ -452,7 +452,7 @@ export class ClusterMaster implements Master {
     if (voting > this.voting) this.listener?.();
     this.voting = voting;
     this.nextVote?.cancel();
-    const ends = guard.states.flatMap((state) => (state.seal ? (state.quarantineAt(now, 0)?.remaining ?? []) : []));
+    const ends = guard.records.flatMap((record) => (record.seal ? (record.quarantineAt(now)?.remaining ?? []) : []));
     if (ends.length === 0) return;
     this.nextVote = clock.schedule(Math.ceil(Math.min(...ends)), () => this.noteVotes()).unref();
   }

@@ -5,7 +5,6 @@ import type { ClusterNode } from './cluster-node.js';
 import type { Topology } from './topology.js';
 import { Refusal } from '../../core/health/refusal.js';
 import type { MasterReply, MasterRequest, Quarantine } from '../../core/master.interface.js';
-import { COMPARISON_INTERVAL } from '../guard/data-record.js';
 import { encodeGroups, isCompared, isVote, RequestEncoder, type RequestGroup } from '../request-encoding.js';
 import { isStateRequest, OTHER_DATA, runStateRequest, type StateRequest } from '../redis-state.js';
 import { isReply, LOST_DATA, replyFrom } from '../replies.js';
@@ -110,7 +109,8 @@ interface Batch {
   readonly partition: number;
   readonly asked: readonly PendingRequest[];
   readonly sent: Instant;
-  readonly compares: boolean;
+  // That the script compares; empty if it compares none.
+  readonly history: string;
   // Of the data that the requests were meant for.
   readonly epoch: number;
   // Whether a doubt about the owner or the data may be settled, and the requests sent once more.
@@ -180,11 +180,11 @@ export class PartitionCalls {
       asked = this.releasesOf(asked, node);
       if (asked.length === 0) return undefined;
     }
-    const state = guard?.states[partition];
+    const record = guard?.records[partition];
     const sent = clock.read();
-    const compares = state?.needsComparison(sent, COMPARISON_INTERVAL) ?? false;
+    const history = record?.historyToCompare(sent) ?? '';
     if (guard && needsView && asked.some(({ request }) => isVote(request))) topology.views.refresh(sent);
-    return { node, partition, asked, sent, compares, epoch: state?.epoch ?? 0, isFirst };
+    return { node, partition, asked, sent, history, epoch: record?.epoch ?? 0, isFirst };
   }
 
   // What undoes earlier requests follows them, also to a node that hangs. The rest is answered.
@@ -233,29 +233,29 @@ export class PartitionCalls {
     );
   }
 
-  private groupOf({ node, partition, asked, compares }: Batch): RequestGroup {
+  private groupOf({ partition, asked, history }: Batch): RequestGroup {
     const { names, guard } = this.context;
     const requests = asked.map(({ request }) => request);
     const needsSeal = guard !== undefined && requests.some(isCompared);
     return {
       marker: needsSeal ? names.sealOf(partition) : '',
       // A nonce that no seal has: what needs known data is refused.
-      nonce: guard?.states[partition]?.seal?.nonce ?? '-',
-      history: compares && needsSeal ? (node.identity?.replid ?? '') : '',
+      nonce: guard?.records[partition]?.seal?.nonce ?? '-',
+      history: needsSeal ? history : '',
       counters: requests.some(({ op }) => op === 'draw') ? names.countersOf(partition) : '',
       requests,
     };
   }
 
   private read(batch: Batch, values: readonly unknown[]): void {
-    const { node, partition, asked, sent, compares, epoch } = batch;
+    const { node, partition, asked, sent, history, epoch } = batch;
     const { guard } = this.context;
-    const state = guard?.states[partition];
-    if (state && compares && !values.includes(UNMARKED) && asked.some(({ request }) => isCompared(request))) {
-      state.noteComparison(sent);
+    const record = guard?.records[partition];
+    if (history !== '' && !values.includes(UNMARKED) && asked.some(({ request }) => isCompared(request))) {
+      record?.noteComparison(history, sent);
     }
-    const waiting = guard && state?.quarantineAt(this.context.clock.read(), guard.longest);
-    const quarantine = waiting ?? (epoch === (state?.epoch ?? 0) ? undefined : CHANGED);
+    const waiting = record?.quarantineAt(this.context.clock.read());
+    const quarantine = waiting ?? (epoch === (record?.epoch ?? 0) ? undefined : CHANGED);
     const unknown: PendingRequest[] = [];
     const moved: PendingRequest[] = [];
     this.answerAll(asked, (one, index) => {
@@ -291,7 +291,7 @@ export class PartitionCalls {
     let now: MasterReply | undefined;
     let isLate = false;
     topology.views.confirm(partition, sent, (isConfirmed) => {
-      const isSame = guard.states[partition]?.epoch === epoch;
+      const isSame = guard.records[partition]?.epoch === epoch;
       const counted: MasterReply =
         isConfirmed && isSame ? answer : { kind: 'quarantined', sent: true, ...(isConfirmed ? CHANGED : UNCONFIRMED) };
       if (!isConfirmed) topology.refreshSoon();
@@ -321,13 +321,12 @@ export class PartitionCalls {
   private lookAgain(batch: Batch, asked: readonly PendingRequest[], why: MasterReply, isOtherData: boolean): void {
     const { node, partition, sent, isFirst } = batch;
     const { topology, guard, clock, masterTimeout } = this.context;
-    if (isOtherData) guard?.states[partition]?.doubt(LOST_DATA.reason);
+    if (isOtherData) guard?.records[partition]?.doubt(LOST_DATA.reason);
     if (isOtherData) guard?.forget(node);
     const recognized = isOtherData ? node.recognize().catch(() => false) : Promise.resolve(true);
     const goOn = (): void => {
-      const state = guard?.states[partition];
       const now = clock.read();
-      const quarantine = guard && state?.quarantineAt(now, guard.longest);
+      const quarantine = guard?.records[partition]?.quarantineAt(now);
       const isLate = now.monotonic - sent.monotonic > masterTimeout;
       const again: PendingRequest[] = [];
       this.answerAll(asked, (one) => {
@@ -347,17 +346,17 @@ export class PartitionCalls {
   private sendState(batch: Batch, request: StateRequest, asked: PendingRequest): void {
     const { node, partition } = batch;
     const { names, guard, readsSeals, topology } = this.context;
-    const state = guard?.states[partition];
+    const record = guard?.records[partition];
     const marker = readsSeals ? names.sealOf(partition) : '';
     const { run = '', replid = '' } = node.identity ?? {};
     let meant = request;
-    if (state && request.op !== 'read-state') {
+    if (record && request.op !== 'read-state') {
       // The number of changes in the whole cluster that the holder knew.
-      if (!state.seal || state.changedAt > Number(request.generation)) {
+      if (!record.seal || record.changedAt > Number(request.generation)) {
         asked.reply(OTHER_DATA);
         return;
       }
-      meant = { ...request, generation: state.seal.generation };
+      meant = { ...request, generation: record.seal.generation };
     }
     const evaluate = (script: string, args: readonly (string | number)[]): Promise<unknown> => {
       const keys = keysOf([request], [marker]);
@@ -367,7 +366,7 @@ export class PartitionCalls {
       (answer) => {
         if (answer === OTHER_DATA) {
           guard?.forget(node);
-          state?.doubt(LOST_DATA.reason);
+          record?.doubt(LOST_DATA.reason);
           topology.refreshSoon();
         }
         const counted =

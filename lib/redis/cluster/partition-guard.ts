@@ -1,10 +1,12 @@
 import { isReply, millisecondsFrom, type ServerIdentity } from '../replies.js';
 import { type Claim, type ClusterMap, PARTITIONS } from './cluster-map.js';
-import { type Clock, elapsedBetween, type Instant } from '../../core/clock.js';
+import type { Clock, Instant } from '../../core/clock.js';
 import type { Quarantine } from '../../core/master.interface.js';
 import type { Random } from '../../core/holder.js';
 import { driftOf, type Settings } from '../../core/settings/settings.js';
 import { generationFrom } from '../../core/state/state-entry.js';
+import { DataRecord } from '../guard/data-record.js';
+import type { Marker } from '../guard/marker.js';
 import { RAISE_SEAL, SEAL } from '../scripts/lua.generated.js';
 import type { ClusterNames } from './cluster-names.js';
 import type { ClusterNode } from './cluster-node.js';
@@ -13,20 +15,10 @@ import { VIEW_AGE } from './views.js';
 // The marker of a partition. It is part of the data and names the process that the data belongs to: with any other
 // process, or under another claim, the data may lack acknowledged writes.
 // Protocol 12.5
-export interface Seal {
-  readonly run: string;
-  readonly replid: string;
+export interface Seal extends Pick<Marker, 'run' | 'replid' | 'nonce' | 'from' | 'maxTtl' | 'reason' | 'generation'> {
   // The claim under which the process served the partition; empty where the service reports none.
   readonly owner: string;
   readonly epoch: string;
-  readonly nonce: string;
-  // When votes begin to count, by the clock of the process, in milliseconds.
-  readonly from: number;
-  // The largest ttl that may be in use, in milliseconds.
-  readonly maxTtl: number;
-  readonly reason: string;
-  // Begins when data may have been lost: see `core/state`.
-  readonly generation: string;
 }
 
 // Those that a client reads. `at` and `by` are for operators.
@@ -60,21 +52,20 @@ export function reasonForSeal(
   return undefined;
 }
 
-export class PartitionState {
-  // Changes whenever the answers to earlier requests must not count any more.
-  epoch = 0;
+export class PartitionRecord extends DataRecord {
   // `undefined` while the data is unknown.
   seal: Seal | undefined;
   // Of the data that was known last; empty if none was.
   generation = '';
   // The number of generation changes in the cluster when that of this partition last changed.
   changedAt = 0;
-  private reason = 'its owner is not known yet';
   // Monotonic time of this process from which votes count.
   private votesFrom = Infinity;
-  private comparedAt: Instant | undefined;
-  // No older comparison counts: the clocks of this process have stood still. Monotonic, in milliseconds.
-  private notBefore = -Infinity;
+
+  // `longest`: the longest quarantine, in milliseconds.
+  constructor(private readonly longest: () => number) {
+    super('its owner is not known yet');
+  }
 
   votesAt({ monotonic }: Instant): boolean {
     return this.seal !== undefined && monotonic >= this.votesFrom;
@@ -84,9 +75,9 @@ export class PartitionState {
     return this.seal?.reason === NO_SEAL && !this.votesAt(now);
   }
 
-  quarantineAt(now: Instant, longest: number): Quarantine | undefined {
+  quarantineAt(now: Instant): Quarantine | undefined {
     if (this.votesAt(now)) return undefined;
-    const remaining = this.seal ? Math.max(1, Math.ceil(this.votesFrom - now.monotonic)) : longest;
+    const remaining = this.seal ? Math.max(1, Math.ceil(this.votesFrom - now.monotonic)) : this.longest();
     return { reason: this.reason, remaining };
   }
 
@@ -96,33 +87,21 @@ export class PartitionState {
     this.reason = reason;
   }
 
-  // `left` is the milliseconds until `from` by the clock of its process, `longest` the longest quarantine in
-  // milliseconds.
-  accept(seal: Seal, now: Instant, { left, longest }: { readonly left: number; readonly longest: number }): void {
+  // `time` is the clock of the process that serves it, in milliseconds.
+  accept(seal: Seal, time: number, now: Instant): void {
     const isSame = seal.nonce === this.seal?.nonce;
     if (isSame && this.votesAt(now)) return;
-    const from = now.monotonic + Math.min(Math.max(0, left), longest);
+    const from = now.monotonic + Math.min(Math.max(0, seal.from - time), this.longest());
     // The clock of the process may have been set forward while this client watched.
     this.votesFrom = isSame ? Math.max(this.votesFrom, from) : from;
-    if (!isSame) this.epoch++;
-    if (!isSame) this.comparedAt = undefined;
+    if (!isSame) {
+      this.epoch++;
+      this.forgetComparison();
+    }
     this.seal = seal;
+    this.replid = seal.replid;
     this.generation = seal.generation;
     this.reason = seal.reason;
-  }
-
-  needsComparison(now: Instant, interval: number): boolean {
-    return this.comparedAt === undefined || elapsedBetween(this.comparedAt, now) > interval;
-  }
-
-  // The clocks of this process have stood still: the next script compares the history.
-  forgetComparison({ monotonic }: Instant): void {
-    this.comparedAt = undefined;
-    this.notBefore = monotonic;
-  }
-
-  noteComparison(sent: Instant): void {
-    if (sent.monotonic >= Math.max(this.notBefore, this.comparedAt?.monotonic ?? -Infinity)) this.comparedAt = sent;
   }
 }
 
@@ -154,7 +133,10 @@ interface Reading {
 // Where it names another one, the data is unknown: it gets a new seal, and does not vote until every lock from before
 // has ended.
 export class PartitionGuard {
-  readonly states: readonly PartitionState[] = Array.from({ length: PARTITIONS }, () => new PartitionState());
+  readonly records: readonly PartitionRecord[] = Array.from(
+    { length: PARTITIONS },
+    () => new PartitionRecord(() => this.longest),
+  );
   changes = 0;
   // A permission was missing at the last check: then another one at once would not help.
   isForbidden = false;
@@ -178,23 +160,23 @@ export class PartitionGuard {
   }
 
   votesAnywhere(now: Instant): boolean {
-    return this.states.some((state) => state.votesAt(now));
+    return this.records.some((record) => record.votesAt(now));
   }
 
   // All of its data is, and may be that of a cluster that has lost it.
   isNewAt(now: Instant): boolean {
-    return this.states.every((state) => state.isNewAt(now));
+    return this.records.every((record) => record.isNewAt(now));
   }
 
   // In milliseconds; `undefined` if a partition votes, or if that is unknown.
   firstVote(now: Instant): number | undefined {
-    const waits = this.states.flatMap((state) => (state.seal ? [state.quarantineAt(now, 0)?.remaining ?? 0] : []));
+    const waits = this.records.flatMap((record) => (record.seal ? [record.quarantineAt(now)?.remaining ?? 0] : []));
     const soonest = Math.min(...waits, Infinity);
     return soonest > 0 && soonest < Infinity ? soonest : undefined;
   }
 
   get isComplete(): boolean {
-    return this.states.every(({ seal }) => seal !== undefined);
+    return this.records.every(({ seal }) => seal !== undefined);
   }
 
   forget(node: ClusterNode): void {
@@ -202,7 +184,7 @@ export class PartitionGuard {
   }
 
   invalidate(partition: number): void {
-    this.states[partition]?.doubt('another node serves it now');
+    this.records[partition]?.doubt('another node serves it now');
   }
 
   check(): Promise<void> {
@@ -237,7 +219,7 @@ export class PartitionGuard {
         const isUnread = this.unread.delete(node);
         const partitions = this.context.map
           .partitionsOf(node.id)
-          .filter((partition) => isUnread || this.states[partition]?.seal === undefined);
+          .filter((partition) => isUnread || this.records[partition]?.seal === undefined);
         if (!node.isConnected || partitions.length === 0) return [];
         const found = await this.within(this.readFrom(node, partitions)).catch((error: unknown) => {
           if (isReply(error)) for (const partition of partitions) this.refuse(partition, error);
@@ -295,21 +277,21 @@ export class PartitionGuard {
   private async checkSeal(reading: Reading, readings: readonly Reading[]): Promise<boolean> {
     const { node, partition, seal, time } = reading;
     const { map, clock, settings, names } = this.context;
-    const state = this.states[partition];
+    const record = this.records[partition];
     const claim = map.claimOf(partition);
-    if (!state || !node.identity || claim?.owner !== node.id) return false;
+    if (!record || !node.identity || claim?.owner !== node.id) return false;
     const reason = reasonForSeal(seal, node.identity, claim);
     if (reason === undefined && seal) {
       if (seal.maxTtl < settings.maxTtl) {
         return this.change(reading, [RAISE_SEAL, 1, names.sealOf(partition), seal.nonce, settings.maxTtl]);
       }
-      if (seal.generation !== state.generation) state.changedAt = ++this.changes;
-      state.accept(seal, clock.read(), { left: seal.from - time, longest: this.longest });
+      if (seal.generation !== record.generation) record.changedAt = ++this.changes;
+      record.accept(seal, time, clock.read());
       return false;
     }
-    state.doubt(reason ?? '');
+    record.doubt(reason ?? '');
     if (!map.maySeal(partition)) {
-      state.doubt('too few other primaries confirm which node serves it');
+      record.doubt('too few other primaries confirm which node serves it');
       return false;
     }
     return this.write(reading, reason ?? '', readings);
@@ -326,7 +308,7 @@ export class PartitionGuard {
     const { run, replid } = node.identity;
     const [owner, epoch] = nodeTimeout === undefined ? [claim.owner, claim.epoch] : ['', ''];
     // Partitions that never had a seal, as far as this process knows, have never had a state, either.
-    const isUnknown = this.states.every(({ generation }) => generation === '');
+    const isUnknown = this.records.every(({ generation }) => generation === '');
     const isNew = isUnknown && readings.length === PARTITIONS && readings.every((other) => other.seal === undefined);
     const fields = [
       ...['nonce', random.token(), 'max', this.maxTtl, 'why', reason, 'by', settings.instance],
@@ -351,7 +333,7 @@ export class PartitionGuard {
   }
 
   private refuse(partition: number, error: Error): void {
-    this.states[partition]?.doubt(`its seal cannot be read or written: ${error.message}`);
+    this.records[partition]?.doubt(`its seal cannot be read or written: ${error.message}`);
     if (/^NOPERM|can't run|no permissions/.test(error.message)) this.isForbidden = true;
   }
 

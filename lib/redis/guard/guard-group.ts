@@ -4,7 +4,7 @@ import { quorumOf } from '../../core/acquire/quorum-call.js';
 import type { Random } from '../../core/holder.js';
 import { driftOf, type Settings } from '../../core/settings/settings.js';
 import type { ServerIdentity } from '../replies.js';
-import type { Announcement, DataRecord } from './data-record.js';
+import type { Announcement, ServerRecord } from './server-record.js';
 import type { Marker } from './marker.js';
 
 // Bounds of the time limit for one answer of a server about itself, in milliseconds.
@@ -27,7 +27,7 @@ export interface RestartGuardContext {
   readonly clockLags: (milliseconds: number) => void;
 }
 
-export type Reports = ReadonlyMap<DataRecord, ServerIdentity>;
+export type Reports = ReadonlyMap<ServerRecord, ServerIdentity>;
 
 // Of each server one: while two addresses lead to it, they are one master.
 // Protocol 8.10
@@ -50,7 +50,7 @@ function firstOfEach<T>(all: readonly T[], idIn: (one: T) => string): readonly T
 
 // The servers of one restart guard, and what all of its parts need: time, time limits, and whether a lock is held.
 export class GuardGroup {
-  readonly records: DataRecord[] = [];
+  readonly records: ServerRecord[] = [];
   private locks = 0;
   private attempts = 0;
   // Changes when all attempts under way cease to count.
@@ -89,7 +89,7 @@ export class GuardGroup {
 
   // One of each server, as far as is known: of several addresses that lead to it, the first of those that are given.
   // Protocol 8.10
-  distinctOf(records: readonly DataRecord[]): readonly DataRecord[] {
+  distinctOf(records: readonly ServerRecord[]): readonly ServerRecord[] {
     return firstOfEach(records, ({ marker }) => idOf(marker));
   }
 
@@ -139,7 +139,7 @@ export class GuardGroup {
   }
 
   // In milliseconds.
-  quarantineOf({ server }: DataRecord, ttl: number): number {
+  quarantineOf({ server }: ServerRecord, ttl: number): number {
     return this.quarantineFor(ttl) + server.handover;
   }
 
@@ -166,7 +166,7 @@ export class GuardGroup {
   }
 
   // Once for each refusal of a marker.
-  announceRefusal(record: DataRecord): void {
+  announceRefusal(record: ServerRecord): void {
     const { server, refusal } = record;
     if (refusal !== undefined && refusal !== record.announcedRefusal) {
       this.context.observer.masterRefused?.(server.name, record.reasonNow);
@@ -174,7 +174,7 @@ export class GuardGroup {
     record.announcedRefusal = refusal;
   }
 
-  announce(record: DataRecord): void {
+  announce(record: ServerRecord): void {
     const { observer, clock } = this.context;
     const { name } = record.server;
     if (record.votes) {
@@ -266,7 +266,7 @@ export class TtlAnnouncements {
   }
 
   // A small request that is checked like a vote; resolves with whether the server took it.
-  async beat(record: DataRecord, announcement = NOTHING): Promise<boolean> {
+  async beat(record: ServerRecord, announcement = NOTHING): Promise<boolean> {
     // Requests to a server that hangs stay bounded: announcements by the number of callers, all others by this line.
     const { heartbeat, server } = record;
     if (announcement === NOTHING && heartbeat.isUnderWay) return false;

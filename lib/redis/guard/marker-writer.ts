@@ -1,6 +1,6 @@
 import type { Instant } from '../../core/clock.js';
 import type { ServerIdentity } from '../replies.js';
-import type { DataRecord } from './data-record.js';
+import type { ServerRecord } from './server-record.js';
 import { EXPIRES_EARLY, generationFrom } from '../../core/state/state-entry.js';
 import { type GuardGroup, MAX_PATIENCE, type Reports, type TtlAnnouncements } from './guard-group.js';
 import { announcementOf, EMPTY, type Marker, type MarkerChange } from './marker.js';
@@ -25,13 +25,13 @@ export class MarkerWriter {
     private readonly ttls: TtlAnnouncements,
   ) {}
 
-  async change(record: DataRecord, report: ServerIdentity, change: MarkerChange): Promise<boolean> {
+  async change(record: ServerRecord, report: ServerIdentity, change: MarkerChange): Promise<boolean> {
     // Another process may have written first: the next reading shows which change took effect.
     const isChanged = await this.group.within(this.group.patience, record.server.mark(report, change));
     return isChanged !== undefined;
   }
 
-  async quarantine(record: DataRecord, report: ServerIdentity, reports: Reports, asked: Instant): Promise<boolean> {
+  async quarantine(record: ServerRecord, report: ServerIdentity, reports: Reports, asked: Instant): Promise<boolean> {
     const { group } = this;
     // Protocol 8.3
     const longest = this.longestTtl(record, reports, asked);
@@ -53,7 +53,7 @@ export class MarkerWriter {
   }
 
   // The clock moved forward for all clients: the keys of the server expired early.
-  async quarantineForClockJump(record: DataRecord, report: ServerIdentity, by: number): Promise<boolean> {
+  async quarantineForClockJump(record: ServerRecord, report: ServerIdentity, by: number): Promise<boolean> {
     const { marker } = report;
     if (!marker) return false;
     // Protocol 8.11
@@ -71,7 +71,7 @@ export class MarkerWriter {
   }
 
   // A young marker asks for a veto while this process holds a lock, and for an end after the longest quarantine.
-  async maintain(record: DataRecord, report: ServerIdentity, reports: Reports, asked: Instant): Promise<boolean> {
+  async maintain(record: ServerRecord, report: ServerIdentity, reports: Reports, asked: Instant): Promise<boolean> {
     const { group } = this;
     const { marker } = report;
     const { isSuspect, otherData, state } = record;
@@ -110,7 +110,7 @@ export class MarkerWriter {
   }
 
   // A holder that reaches one young master only lengthens its quarantine: the others must not end theirs earlier.
-  private async lengthenGuess(record: DataRecord, report: ServerIdentity, reports: Reports): Promise<boolean> {
+  private async lengthenGuess(record: ServerRecord, report: ServerIdentity, reports: Reports): Promise<boolean> {
     const { marker } = report;
     const others = markersOfOthers(record, reports).filter(({ marker: { isVetoed }, isYoung }) => isYoung && isVetoed);
     const ttl = Math.max(0, ...others.map((other) => other.marker.storedTtl));
@@ -120,7 +120,7 @@ export class MarkerWriter {
   }
 
   // A quarantine that began before any master could report the ttls in use ends like one that begins now.
-  private async improveGuess(record: DataRecord, report: ServerIdentity, reports: Reports): Promise<boolean> {
+  private async improveGuess(record: ServerRecord, report: ServerIdentity, reports: Reports): Promise<boolean> {
     const voting = [...reports].flatMap(([{ votes }, { marker }]) => (votes && marker ? [marker] : []));
     if (voting.length === 0) return false;
     const ttl = Math.max(this.heldTtl, report.marker?.storedTtl ?? 0, this.ttlInUse(voting));
@@ -129,7 +129,7 @@ export class MarkerWriter {
     return this.change(record, report, { from, guess: 0, ttls: announcementOf(ttl, from) });
   }
 
-  private longestTtl(record: DataRecord, reports: Reports, asked: Instant): LongestTtl | undefined {
+  private longestTtl(record: ServerRecord, reports: Reports, asked: Instant): LongestTtl | undefined {
     const { group } = this;
     const others = markersOfOthers(record, reports);
     // A master that is quarantined because nothing was known knows no more than this one.
@@ -179,7 +179,7 @@ interface OtherMarker {
   readonly isYoung: boolean;
 }
 
-function markersOfOthers(record: DataRecord, reports: Reports): readonly OtherMarker[] {
+function markersOfOthers(record: ServerRecord, reports: Reports): readonly OtherMarker[] {
   return [...reports].flatMap(([other, report]) => {
     const { marker } = report;
     if (other === record || other.state === 'unknown' || !marker) return [];
@@ -197,7 +197,7 @@ export function ttlInUse(others: readonly Marker[], masters: number, ttl: number
   return areAll ? announced : Math.max(announced, ...others.map(({ knownTtl }) => knownTtl));
 }
 
-export function ttlKnownToOthers(record: DataRecord, reports: Reports, otherwise: number): number {
+export function ttlKnownToOthers(record: ServerRecord, reports: Reports, otherwise: number): number {
   const known = markersOfOthers(record, reports).map(({ marker }) => marker.knownTtl);
   return known.length > 0 ? Math.max(...known) : otherwise;
 }

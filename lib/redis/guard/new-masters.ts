@@ -1,6 +1,6 @@
 import type { Instant } from '../../core/clock.js';
 import { beginningOf } from '../../core/state/state-entry.js';
-import { type DataRecord, ROUNDED, SLEWED } from './data-record.js';
+import { type ServerRecord, ROUNDED, SLEWED } from './server-record.js';
 import type { GuardGroup, Reports } from './guard-group.js';
 
 // Milliseconds in which processes object to new masters: longer than a contact interval, a reconnect and a command.
@@ -12,7 +12,7 @@ interface Sighting {
   readonly markers: string;
   readonly since: number;
   // The times of the servers in these reports, in milliseconds.
-  readonly times: ReadonlyMap<DataRecord, number>;
+  readonly times: ReadonlyMap<ServerRecord, number>;
 }
 
 // New masters vote early, and are the first ones, if no process objects for `EARLY_AFTER`. That time has to pass by the

@@ -1,6 +1,6 @@
 import type { Instant, Timer } from '../../core/clock.js';
 import type { ServerIdentity } from '../replies.js';
-import { DataRecord, type GuardedServer } from './data-record.js';
+import { ServerRecord, type GuardedServer } from './server-record.js';
 import {
   distinct,
   GuardGroup,
@@ -63,7 +63,7 @@ export class GuardRounds {
     return first === undefined || vote === undefined ? (first ?? vote) : Math.min(first, vote);
   }
 
-  accept(record: DataRecord, report: ServerIdentity, asked: Instant): void {
+  accept(record: ServerRecord, report: ServerIdentity, asked: Instant): void {
     const { group } = this.parts;
     const received = group.context.clock.read();
     if (record.relationOf(report) !== 'known') {
@@ -92,7 +92,7 @@ export class GuardRounds {
   }
 
   // Resolves with whether the masters have to be read again.
-  private async recognize(record: DataRecord, report: ServerIdentity, asked: Instant): Promise<boolean> {
+  private async recognize(record: ServerRecord, report: ServerIdentity, asked: Instant): Promise<boolean> {
     const { group, writer, steps } = this.parts;
     // A server that is being judged is read again afterwards.
     if (record.isSuspect) return false;
@@ -164,8 +164,8 @@ export class RestartGuard implements Witness {
   }
 
   // All servers are added before the first is connected.
-  add(server: GuardedServer): DataRecord {
-    const record = new DataRecord(server, () => Math.min(this.ttls.smallestTtl, this.context.settings.maxTtl));
+  add(server: GuardedServer): ServerRecord {
+    const record = new ServerRecord(server, () => Math.min(this.ttls.smallestTtl, this.context.settings.maxTtl));
     this.group.records.push(record);
     return record;
   }
@@ -208,7 +208,7 @@ export class RestartGuard implements Witness {
   }
 
   // Over a new connection or after a doubt.
-  meet(record: DataRecord, report: ServerIdentity, asked: Instant): void {
+  meet(record: ServerRecord, report: ServerIdentity, asked: Instant): void {
     this.ttls.repeat();
     this.rounds.accept(record, report, asked);
     if (record.isOf(report)) {
@@ -234,7 +234,7 @@ export class RestartGuard implements Witness {
   }
 
   // Returns whether what the server granted with this reading of its clock, in milliseconds, may count.
-  sampled(record: DataRecord, sent: Instant, time: number): boolean {
+  sampled(record: ServerRecord, sent: Instant, time: number): boolean {
     return this.steps.sampled(record, sent, time);
   }
 
@@ -284,9 +284,9 @@ export class RestartGuard implements Witness {
     return delay === 0 || reports.size < readings.size;
   }
 
-  private async readAll(): Promise<ReadonlyMap<DataRecord, Reading>> {
+  private async readAll(): Promise<ReadonlyMap<ServerRecord, Reading>> {
     const { group } = this;
-    const reports = new Map<DataRecord, Reading>();
+    const reports = new Map<ServerRecord, Reading>();
     await Promise.all(
       group.records.map(async (record) => {
         // A server that hangs costs the first of several rounds its time limit, and no other: a veto takes three rounds.

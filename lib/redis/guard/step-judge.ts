@@ -1,7 +1,7 @@
 import { driftOf } from '../../core/settings/settings.js';
 import { quorumOf } from '../../core/acquire/quorum-call.js';
 import type { Instant } from '../../core/clock.js';
-import type { DataRecord } from './data-record.js';
+import type { ServerRecord } from './server-record.js';
 import { EARLY_FROM } from './new-masters.js';
 import type { GuardGroup, TtlAnnouncements } from './guard-group.js';
 import { judgeStep, type Judgement, movement, type Sample, sampleOf, type ServerClock } from './server-clock.js';
@@ -16,7 +16,7 @@ interface Answer {
   // Of the data that answered: the address may lead elsewhere by the time of the judgement.
   readonly clock: ServerClock;
 }
-type Answers = ReadonlyMap<DataRecord, Answer>;
+type Answers = ReadonlyMap<ServerRecord, Answer>;
 interface Evidence {
   readonly sample: Sample;
   // The earlier samples that show the step, the latest first.
@@ -32,7 +32,7 @@ export class StepJudge {
     private readonly readMasters: () => void,
   ) {}
 
-  sampled(record: DataRecord, sent: Instant, time: number): boolean {
+  sampled(record: ServerRecord, sent: Instant, time: number): boolean {
     const sample = sampleOf(sent, this.group.context.clock.read(), time);
     const { allowance } = this;
     // The address may lead to another server, whose clock shows another time.
@@ -59,7 +59,7 @@ export class StepJudge {
     return driftOf(this.group.context.settings, Math.min(this.ttls.smallestTtl, SHORT_TTL));
   }
 
-  private async judge(record: DataRecord, sample: Sample): Promise<void> {
+  private async judge(record: ServerRecord, sample: Sample): Promise<void> {
     const { allowance } = this;
     record.suspect('its clock has moved');
     const answers = await this.sampleAll();
@@ -85,7 +85,7 @@ export class StepJudge {
 
   // What the clocks of this client have missed counts as elapsed. So does what a server's clock may have moved instead:
   // its keys have ended early by that. `before` is a sample of the suspect from before that.
-  private handleLag(suspect: DataRecord, { culprit, min, by }: Lag, before: Sample): void {
+  private handleLag(suspect: ServerRecord, { culprit, min, by }: Lag, before: Sample): void {
     const { context, records, now } = this.group;
     const elsewhere = { min: culprit === 'client' ? min : 0, max: by };
     // What the clocks miss from now on, or have missed since the answers that show this, shows in the next ones.
@@ -101,7 +101,7 @@ export class StepJudge {
   }
 
   // Absent if no earlier sample shows a step. The sample is the one with which the step begins.
-  private compare(record: DataRecord, { sample, steps, answers }: Evidence): [Judgement | undefined, Sample] {
+  private compare(record: ServerRecord, { sample, steps, answers }: Evidence): [Judgement | undefined, Sample] {
     const { allowance, group } = this;
     const { records } = group;
     // Clusters guard themselves, and no clock is compared with theirs.
@@ -129,7 +129,7 @@ export class StepJudge {
 
   // A clock of this client that stumbles and catches up shows a step once. `undefined` without an answer.
   private async stillShows(
-    record: DataRecord,
+    record: ServerRecord,
     before: Sample | undefined,
     allowance: number,
   ): Promise<boolean | undefined> {
@@ -143,7 +143,7 @@ export class StepJudge {
     return new Map(records.flatMap((each, i) => (answers[i] ? [[each, answers[i]]] : [])));
   }
 
-  private async sampleNow(record: DataRecord): Promise<Answer | undefined> {
+  private async sampleNow(record: ServerRecord): Promise<Answer | undefined> {
     const { clock, settings } = this.group.context;
     const sent = clock.read();
     // As long as a vote may take, so that each master that votes can be compared.

@@ -1,6 +1,6 @@
 import type { RedlockOptions } from '../../../lib/core/settings/options.js';
 import { resolveSettings } from '../../../lib/core/settings/settings.js';
-import { DataRecord } from '../../../lib/redis/guard/data-record.js';
+import { ServerRecord } from '../../../lib/redis/guard/server-record.js';
 import { GuardGroup, type Reports, TtlAnnouncements } from '../../../lib/redis/guard/guard-group.js';
 import { GuardRounds } from '../../../lib/redis/guard/restart-guard.js';
 import { MarkerWriter } from '../../../lib/redis/guard/marker-writer.js';
@@ -18,7 +18,7 @@ export class GuardParts {
   readonly writer: MarkerWriter;
   readonly newMasters: NewMasters;
   readonly rounds: GuardRounds;
-  private readonly known = new Map<FakeServer, DataRecord>();
+  private readonly known = new Map<FakeServer, ServerRecord>();
 
   constructor(
     private readonly clock: TestClock,
@@ -33,13 +33,13 @@ export class GuardParts {
     const steps = new StepJudge(group, this.ttls, () => undefined);
     this.rounds = new GuardRounds({ group, steps, writer: this.writer, newMasters: this.newMasters });
     for (const server of servers) {
-      const identity = new DataRecord(new Link(server, this), () => group.context.settings.ttl);
+      const identity = new ServerRecord(new Link(server, this), () => group.context.settings.ttl);
       group.records.push(identity);
       this.known.set(server, identity);
     }
   }
 
-  identityOf(server: FakeServer): DataRecord {
+  identityOf(server: FakeServer): ServerRecord {
     return this.known.get(server)!;
   }
 

@@ -1,7 +1,7 @@
 import type { LockObserver } from '../../../lib/core/observer.js';
 import type { RedlockOptions } from '../../../lib/core/settings/options.js';
 import { resolveSettings, type Settings } from '../../../lib/core/settings/settings.js';
-import type { Announcement, DataRecord, GuardedServer } from '../../../lib/redis/guard/data-record.js';
+import type { Announcement, ServerRecord, GuardedServer } from '../../../lib/redis/guard/server-record.js';
 import type { RestartGuardContext } from '../../../lib/redis/guard/guard-group.js';
 import type { ServerIdentity } from '../../../lib/redis/replies.js';
 import {
@@ -122,7 +122,7 @@ export class Link implements GuardedServer {
   votedAt: number | undefined;
   /** Delays reports until it resolves. */
   held: Promise<void> | undefined;
-  identity: DataRecord | undefined;
+  identity: ServerRecord | undefined;
   /** Whether nothing that is sent over the connection is answered. */
   isMute = false;
   /** How often the connection was replaced because nothing arrived. */

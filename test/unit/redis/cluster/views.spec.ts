@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { ManualClock } from '../../../../lib/memory/manual-clock.js';
 import type { ClusterNode } from '../../../../lib/redis/cluster/cluster-node.js';
 import { isSameClaim, type NodeView, parseNodes, viewFromSlots } from '../../../../lib/redis/cluster/cluster-map.js';
-import { PartitionState, reasonForSeal, type Seal, sealFrom } from '../../../../lib/redis/cluster/partition-guard.js';
+import { PartitionRecord, reasonForSeal, type Seal, sealFrom } from '../../../../lib/redis/cluster/partition-guard.js';
 import { VIEW_AGE, Views } from '../../../../lib/redis/cluster/views.js';
 import { parseInfo } from '../../../../lib/redis/replies.js';
 
@@ -235,64 +235,65 @@ describe('Views', () => {
 });
 
 const at = (monotonic: number) => ({ monotonic, wall: 0 });
-const seal = (nonce: string): Seal => ({
-  ...{ run: 'r', replid: 'h', owner: 'a', epoch: '1', nonce, from: 0, maxTtl: 1_000 },
+const seal = (nonce: string, from = 0): Seal => ({
+  ...{ run: 'r', replid: 'h', owner: 'a', epoch: '1', nonce, from, maxTtl: 1_000 },
   ...{ reason: 'it was sealed', generation: 'g' },
 });
 
-describe('The state of a partition', () => {
-  let state: PartitionState;
-  beforeEach(() => void (state = new PartitionState()));
+describe('The record of a partition', () => {
+  const LONGEST = 3_000;
+  let record: PartitionRecord;
+  beforeEach(() => void (record = new PartitionRecord(() => LONGEST)));
 
   it('does not vote while its data is unknown', () => {
-    expect(state.votesAt(at(1e12))).toBe(false);
-    expect(state.quarantineAt(at(0), 3_000)).toEqual({ reason: 'its owner is not known yet', remaining: 3_000 });
+    expect(record.votesAt(at(1e12))).toBe(false);
+    expect(record.quarantineAt(at(0))).toEqual({ reason: 'its owner is not known yet', remaining: LONGEST });
   });
 
   it('votes when the wait of its seal is over', () => {
-    state.accept(seal('n'), at(100), { left: 50, longest: 3_000 });
-    expect(state.quarantineAt(at(149), 3_000)).toEqual({ reason: 'it was sealed', remaining: 1 });
-    expect(state.quarantineAt(at(150), 3_000)).toBeUndefined();
+    record.accept(seal('n', 50), 0, at(100));
+    expect(record.quarantineAt(at(149))).toEqual({ reason: 'it was sealed', remaining: 1 });
+    expect(record.quarantineAt(at(150))).toBeUndefined();
   });
 
   it('votes at once under a seal whose wait has passed', () => {
-    state.accept(seal('n'), at(100), { left: -5, longest: 3_000 });
-    expect(state.votesAt(at(100))).toBe(true);
+    record.accept(seal('n', -5), 0, at(100));
+    expect(record.votesAt(at(100))).toBe(true);
   });
 
   it('waits no shorter when the clock of the server is set forward meanwhile', () => {
-    state.accept(seal('n'), at(100), { left: 500, longest: 3_000 });
-    state.accept(seal('n'), at(110), { left: -1_000, longest: 3_000 });
-    expect([state.votesAt(at(599)), state.votesAt(at(600))]).toEqual([false, true]);
+    record.accept(seal('n', 500), 0, at(100));
+    record.accept(seal('n', -1_000), 0, at(110));
+    expect([record.votesAt(at(599)), record.votesAt(at(600))]).toEqual([false, true]);
   });
 
   it('waits no longer than the longest quarantine when the clock of the server is set back', () => {
-    state.accept(seal('n'), at(100), { left: 1e9, longest: 3_000 });
-    expect(state.votesAt(at(3_100))).toBe(true);
+    record.accept(seal('n', 1e9), 0, at(100));
+    expect(record.votesAt(at(3_100))).toBe(true);
   });
 
   it('lets no answer to an earlier request count after a doubt, or under another seal', () => {
-    state.accept(seal('n'), at(0), { left: 0, longest: 10 });
-    const { epoch } = state;
-    state.accept(seal('n'), at(1), { left: 0, longest: 10 });
-    expect(state.epoch).toBe(epoch);
-    state.doubt('moved');
-    const later = state.epoch;
+    record.accept(seal('n'), 0, at(0));
+    const { epoch } = record;
+    record.accept(seal('n'), 0, at(1));
+    expect(record.epoch).toBe(epoch);
+    record.doubt('moved');
+    const later = record.epoch;
     expect(later).toBeGreaterThan(epoch);
-    expect(state.quarantineAt(at(1), 10)).toEqual({ reason: 'moved', remaining: 10 });
-    state.accept(seal('m'), at(2), { left: 0, longest: 10 });
-    expect(state.epoch).toBeGreaterThan(later);
+    expect(record.quarantineAt(at(1))).toEqual({ reason: 'moved', remaining: LONGEST });
+    record.accept(seal('m'), 0, at(2));
+    expect(record.epoch).toBeGreaterThan(later);
   });
 
   it('has its history compared at least once per interval, and anew under another seal', () => {
-    state.accept(seal('n'), at(0), { left: 0, longest: 10 });
-    expect(state.needsComparison(at(0), 1_000)).toBe(true);
-    state.noteComparison(at(0));
-    expect([state.needsComparison(at(1_000), 1_000), state.needsComparison(at(1_001), 1_000)]).toEqual([false, true]);
+    record.accept(seal('n'), 0, at(0));
+    expect(record.historyToCompare(at(0))).toBe('h');
+    record.noteComparison('h', at(0));
+    expect([record.historyToCompare(at(1_000)), record.historyToCompare(at(1_001))]).toEqual(['', 'h']);
     // A suspension: only the wall clock went on.
-    expect(state.needsComparison({ monotonic: 1, wall: 1_001 }, 1_000)).toBe(true);
-    state.accept(seal('m'), at(0), { left: 0, longest: 10 });
-    expect(state.needsComparison(at(0), 1_000)).toBe(true);
+    expect(record.historyToCompare({ monotonic: 1, wall: 1_001 })).toBe('h');
+    record.accept(seal('m'), 0, at(0));
+    expect(record.historyToCompare(at(0))).toBe('h');
   });
 });
 

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { DataRecord, QuarantineWait, reasonFor, relationOf } from '../../../../lib/redis/guard/data-record.js';
+import { reasonFor, relationOf } from '../../../../lib/redis/guard/data-record.js';
+import { QuarantineWait, ServerRecord } from '../../../../lib/redis/guard/server-record.js';
 import { FakeServer, Process } from '../../support/guarded-servers.js';
 import { TestClock } from '../../support/test-clock.js';
 
@@ -97,14 +98,14 @@ describe('The data of a server', () => {
   });
 });
 
-describe('DataRecord', () => {
+describe('ServerRecord', () => {
   const WAIT = 30_000;
 
-  let identity: DataRecord;
+  let identity: ServerRecord;
 
   beforeEach(() => {
     const [link] = new Process(clock, [server]).links;
-    identity = new DataRecord(link!, () => 10_000);
+    identity = new ServerRecord(link!, () => 10_000);
   });
 
   /** Reads the server, and finds that its data is known. */
@@ -127,7 +128,7 @@ describe('DataRecord', () => {
   ])('takes data for %s that is restarted after it saw %s', (_, __, relation, change) => {
     const [link] = new Process(clock, [server]).links;
     link!.isDurable = true;
-    identity = new DataRecord(link!, () => 10_000);
+    identity = new ServerRecord(link!, () => 10_000);
     const { fields } = server;
     accept();
     server.run += "'";
@@ -183,7 +184,7 @@ describe('DataRecord', () => {
   // Protocol 8.1
   it('compares the history once per interval, and at once after a doubt', () => {
     accept();
-    const compared = (): string => identity.historyToCompare(clock.read(), 1_000);
+    const compared = (): string => identity.historyToCompare(clock.read());
     // An answer such as LOADING compares nothing.
     expect([compared(), compared()]).toEqual([server.replid, server.replid]);
     identity.noteComparison('another history', clock.read());

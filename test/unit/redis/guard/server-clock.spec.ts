@@ -310,7 +310,7 @@ describe('StepJudge', () => {
     identity.confirmTtl(9_000, sent);
     identity.noteComparison(identity.replid, sent);
     expect(identity.knewTtl(9_000, clock.read())).toBe(false);
-    expect(identity.historyToCompare(clock.read(), 1_000)).toBe(identity.replid);
+    expect(identity.historyToCompare(clock.read())).toBe(identity.replid);
     await process.guard.announceTtl(9_000);
     expect(servers.map(({ beats }) => beats.length)).toEqual(announced.map((count) => count + 1));
   });
