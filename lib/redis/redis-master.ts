@@ -1,5 +1,5 @@
 import { Keyspace } from '../core/keyspace.js';
-import type { Clock, Instant } from '../core/clock.js';
+import type { Clock } from '../core/clock.js';
 import type {
   AcquireRequest,
   MasterReply,
@@ -14,16 +14,7 @@ import type {
   UnreachableReply,
   NotificationListener,
 } from '../core/master.interface.js';
-import {
-  type BeatRequest,
-  grantsKeys,
-  isCompared,
-  isNewLock,
-  isPlain,
-  isVote,
-  type RequestEncoder,
-  type ServerRequest,
-} from './request-encoding.js';
+import { type BeatRequest, isNewLock, isPlain, type RequestEncoder, type ServerRequest } from './request-encoding.js';
 import { VIEW_AGE } from './cluster/views.js';
 import { Connection } from './connection.js';
 import { reasonOf } from './connection-problem.js';
@@ -33,28 +24,19 @@ import {
   faultOf,
   isReply,
   LOST_DATA,
-  millisecondsFrom,
   parseServerIdentity,
   refusalFrom,
-  replyFrom,
   replyToSet,
   type ServerIdentity,
 } from './replies.js';
 import { markArguments, type MarkerChange } from './guard/marker.js';
 import { MissingPermissions } from './permissions.js';
 import { Recognition } from './recognition.js';
-import {
-  isStateRequest,
-  OTHER_DATA,
-  RedisOperator,
-  runStateRequest,
-  type ServerOperator,
-  type StateRequest,
-} from './redis-state.js';
+import { isStateRequest, RedisOperator, type ServerOperator } from './redis-state.js';
 import type { RedisClient, RedisMasterContext } from './redis-client.interface.js';
 import type { RestartGuard } from './guard/restart-guard.js';
-import { type PendingRequest, RequestQueue, tokensOf } from './request-queue.js';
-import { EXTENDED_AFTER_HEAL, UNMARKED } from './scripts/constants.js';
+import { type PendingRequest, RequestQueue } from './request-queue.js';
+import { RECOGNIZED_ANEW, ServerCall, type ServerCallContext, UNANNOUNCED } from './server-call.js';
 import { MARK, PERMISSIONS, REPORT } from './scripts/lua.generated.js';
 import { NotificationChannel } from './notification-channel.js';
 import { PrimaryWatch } from './sentinel/primary-watch.js';
@@ -65,39 +47,18 @@ const CLOSE_WITHIN = 500;
 // The identity of a server that hangs is requested so many times, and then no more.
 const MAX_READINGS = 3;
 
-const RECOGNIZED_ANEW: Quarantine = Object.freeze({ reason: 'its identity changed meanwhile', remaining: 1 });
-
-const UNNAMED: Quarantine = Object.freeze({ reason: 'its sentinels name another primary', remaining: 1 });
-
-const UNANNOUNCED: Quarantine = Object.freeze({ reason: 'it has not confirmed the ttl yet', remaining: 1 });
-
-// A request is sent again so many times when the identity of its server is doubtful once more.
-const MAX_ATTEMPTS = 3;
-
-interface Batch {
-  readonly asked: readonly PendingRequest[];
-  readonly sent: Instant;
-  // The history that the script compared; empty if it compared none.
-  readonly history: string;
-  // Of the data that the requests were meant for.
-  readonly epoch: number;
-  readonly primary: string | undefined;
-}
-
-type NotKnown = (unknown: readonly PendingRequest[], why: MasterReply) => void;
-
 // A Redis or Valkey server. The requests of one turn of the event loop go to it in one command. It has no time limits:
 // it answers when the server does, or when the connection ends.
-export class RedisMaster implements Master, GuardedServer {
-  private readonly clock: Clock;
-  private readonly connection: Connection;
-  private readonly guard: RestartGuard | undefined;
-  private readonly data: ServerRecord | undefined;
-  private readonly keyspace: Keyspace;
-  private readonly encoder: RequestEncoder;
+export class RedisMaster implements Master, GuardedServer, ServerCallContext {
+  readonly clock: Clock;
+  readonly connection: Connection;
+  readonly guard: RestartGuard | undefined;
+  readonly data: ServerRecord | undefined;
+  readonly keyspace: Keyspace;
+  readonly encoder: RequestEncoder;
   private readonly queue: RequestQueue;
   private listener: (() => void) | undefined;
-  private readonly recognition: Recognition;
+  readonly recognition: Recognition;
   private readonly permissions: MissingPermissions;
   // The server's refusal of the last marker or announcement.
   private guardRefusal: RefusedReply | undefined;
@@ -105,12 +66,12 @@ export class RedisMaster implements Master, GuardedServer {
   private readings = 0;
   private notifications: NotificationChannel | undefined;
   private closing: Promise<void> | undefined;
-  private readonly watch: PrimaryWatch | undefined;
+  readonly watch: PrimaryWatch | undefined;
   private answersSeen = 0;
 
   constructor(
     readonly name: string,
-    private readonly client: RedisClient,
+    readonly client: RedisClient,
     private readonly context: RedisMasterContext,
     readonly isDurable = false,
     sentinels?: SentinelGroup,
@@ -207,7 +168,7 @@ export class RedisMaster implements Master, GuardedServer {
       return;
     }
     if (isNewLock(request)) this.askForLock(request, reply);
-    else this.queue.add({ request, reply: request.op === 'probe' ? this.judged(reply) : reply });
+    else this.add(request, request.op === 'probe' ? this.judged(reply) : reply);
   }
 
   private judged(reply: ReplyCallback): ReplyCallback {
@@ -219,7 +180,7 @@ export class RedisMaster implements Master, GuardedServer {
     // Protocol 8.7
     const mayVote = this.data?.votes ?? true; // @mutant quarantined-votes-counted-2
     if (mayVote) {
-      this.queue.add({ request, reply });
+      this.add(request, reply);
     } else if (this.recognition.current && request.op !== 'draw') {
       // A draw would carry a clock that was read before: the next round reads it anew.
       const again = (): void => {
@@ -307,7 +268,7 @@ export class RedisMaster implements Master, GuardedServer {
         if (answer.kind === 'granted' && announcement.ttl > 0) this.guardRefusal = undefined;
         resolve(answer.kind === 'granted' ? answer.fence : undefined);
       };
-      this.queue.add({ request, reply });
+      this.add(request, reply);
       // Before what asks for a lock with this ttl.
       this.queue.flush();
     });
@@ -321,7 +282,7 @@ export class RedisMaster implements Master, GuardedServer {
     this.listener?.();
   }
 
-  private get quarantine(): Quarantine | undefined {
+  get quarantine(): Quarantine | undefined {
     return this.data?.withholdsVotes ? this.data.quarantineAt(this.clock.read()) : undefined; // @mutant quarantined-votes-counted-1
   }
 
@@ -343,6 +304,14 @@ export class RedisMaster implements Master, GuardedServer {
       call: (command, args) => this.client.call(command, args),
       failure: (error, tokens) => this.connection.failure(error, tokens),
     });
+  }
+
+  get isListening(): boolean {
+    return this.notifications?.isListening ?? false;
+  }
+
+  get readsMarkers(): boolean {
+    return this.context.readsMarkers ?? false;
   }
 
   connect(): Promise<void> {
@@ -386,10 +355,10 @@ export class RedisMaster implements Master, GuardedServer {
   private send(asked: readonly PendingRequest[]): void {
     const problem = this.problem();
     const [first] = asked;
-    if (problem) this.answerAll(asked, () => problem);
-    else if (first && isStateRequest(first.request)) this.sendState(first.request, first);
+    if (problem) for (const { reply } of asked) reply(problem);
+    else if (first && isStateRequest(first.request)) new ServerCall(this, asked).runState(first.request, first);
     else if (asked.length === 1 && first && isPlain(first.request) && !this.data) this.set(first.request, first);
-    else this.runScript(asked);
+    else new ServerCall(this, asked).run('evalsha');
   }
 
   // One lock at a time without a guard: the server answers this sooner than the script, which explains a refusal.
@@ -397,165 +366,11 @@ export class RedisMaster implements Master, GuardedServer {
   private set(request: AcquireRequest, asked: PendingRequest): void {
     this.client.call('set', [...request.keys, request.token, 'PX', String(Math.ceil(request.ttl)), 'NX']).then(
       (value) =>
-        value === null && !request.withdrawn ? this.runScript([asked]) : this.answer(asked, replyToSet(value)),
-      (error: unknown) => this.answer(asked, this.failure(error, [asked])),
+        value === null && !request.withdrawn
+          ? new ServerCall(this, [asked]).run('evalsha')
+          : asked.reply(replyToSet(value)),
+      (error: unknown) => asked.reply(this.connection.failure(error, [request.token])),
     );
-  }
-
-  private sendState(request: StateRequest, asked: PendingRequest): void {
-    const server = {
-      marker: this.guard || this.context.readsMarkers ? this.keyspace.marker : '',
-      run: this.recognition.lastReport?.run ?? '',
-      replid: this.data?.replid ?? '',
-    };
-    const evaluate = (script: string, args: readonly (string | number)[]): Promise<unknown> =>
-      this.evaluate(script, [], args);
-    const sent = this.clock.read();
-    const batch = { sent, epoch: this.data?.epoch ?? 0, primary: this.namedPrimary(sent) };
-    runStateRequest(request, server, evaluate).then(
-      (answer) => {
-        // Otherwise the next request would learn no more, and be refused as well.
-        if (answer === OTHER_DATA) this.recognition.run().catch(() => undefined);
-        const counted = this.onceNamed(asked, answer, batch);
-        if (counted) this.answer(asked, counted);
-      },
-      (error: unknown) => this.answer(asked, this.failure(error, [asked])),
-    );
-  }
-
-  private runScript(asked: readonly PendingRequest[]): void {
-    this.run(asked, 'evalsha', (unknown, why) => this.runAgain(unknown, why));
-  }
-
-  // `notKnown`: the server does not know the script, or not the marker any more.
-  private run(asked: readonly PendingRequest[], command: 'evalsha' | 'eval', notKnown: NotKnown): void {
-    const { data, guard } = this;
-    const { counters } = this.keyspace;
-    const { script } = this.recognition;
-    const requests = asked.map(({ request }) => request);
-    const parts = this.encoder.encode(requests, this.notifications?.isListening ?? false);
-    const known = command === 'eval' ? script.text : script.sha1;
-    const sent = this.clock.read();
-    const history = data?.historyToCompare(sent) ?? '';
-    const marker = guard?.markerName ?? '';
-    const parameters = [known, '0', marker, data?.nonce ?? '', history, counters, ...parts];
-    const batch: Batch = { asked, sent, history, epoch: data?.epoch ?? 0, primary: this.namedPrimary(sent) };
-    this.client.call(command, parameters).then(
-      (values) => this.read(batch, values as readonly unknown[], notKnown),
-      (error: unknown) => {
-        const answer = this.failure(error, asked);
-        if (isUnknownScript(error))
-          notKnown(asked, answer); // @mutant noscript-taken-as-reload
-        else this.answerAll(asked, () => answer);
-      },
-    );
-  }
-
-  private namedPrimary(sent: Instant): string | undefined {
-    if (!this.watch || !this.data) return undefined;
-    this.watch.refresh(sent);
-    return this.watch.key;
-  }
-
-  // `undefined` while only the sentinels can say whether the answer counts: then it is given as soon as they have.
-  private onceNamed(
-    one: PendingRequest,
-    answer: MasterReply,
-    { sent, epoch, primary }: Pick<Batch, 'sent' | 'epoch' | 'primary'>,
-  ): MasterReply | undefined {
-    const { watch, data } = this;
-    if (!watch || !data || answer.kind !== 'granted' || !countsIfNamed(one.request)) return answer;
-    if (watch.isConfirmed(primary, sent)) return answer;
-    void watch.confirm(primary, sent).then((isConfirmed) => {
-      const isCurrent = isConfirmed && epoch === data.epoch;
-      const doubt = watch.quarantine ?? (isConfirmed ? RECOGNIZED_ANEW : UNNAMED);
-      this.answer(one, isCurrent ? answer : { kind: 'quarantined', sent: true, ...doubt });
-    });
-    return undefined;
-  }
-
-  private read(batch: Batch, values: readonly unknown[], notKnown: NotKnown): void {
-    const { asked, sent, history, epoch } = batch;
-    const time = values[asked.length];
-    // Only the script of such a request has looked at the marker.
-    const isMarked = !values.includes(UNMARKED) && asked.some(({ request }) => isCompared(request));
-    if (history !== '' && isMarked) this.data?.noteComparison(history, sent);
-    // Any other answer may be that of another server, whose clock shows another time.
-    const mayCount = epoch === (this.data?.epoch ?? 0) && (!isMarked || this.checkClock(sent, time));
-    const received = this.data && this.clock.read();
-    if (received && time !== undefined) this.guard?.contacted(received.monotonic);
-    const quarantine = this.quarantine ?? (mayCount ? undefined : RECOGNIZED_ANEW);
-    const isChecking = this.data?.state === 'checking';
-    const unknown: PendingRequest[] = [];
-    const exchange = received && { sent, received };
-    this.answerAll(asked, (one, i) => {
-      const value = values[i];
-      // While the identity of the data is checked, an answer counts for nothing: the request is repeated with its token.
-      // A key that was set again is there at the repetition: its answer must not hide that.
-      const isInDoubt = !mayCount && isChecking && grantsKeys(one.request) && value !== EXTENDED_AFTER_HEAL;
-      if (value === UNMARKED || isInDoubt) {
-        unknown.push(one);
-        return undefined;
-      }
-      const reply = judge(one.request, isReply(value) ? this.failure(value, [one]) : replyFrom(value), quarantine);
-      return exchange ? this.onceNamed(one, this.unlessUnconfirmed(one.request, reply, exchange), batch) : reply;
-    });
-    if (unknown.length > 0) notKnown(unknown, LOST_DATA);
-  }
-
-  // A grant whose ttl the server has not confirmed does not count: the quarantine of another could be too short.
-  private unlessUnconfirmed(
-    request: ServerRequest,
-    reply: MasterReply,
-    { sent, received }: { readonly sent: Instant; readonly received: Instant },
-  ): MasterReply {
-    const { data, guard } = this;
-    if (!data || !guard || reply.kind !== 'granted') return reply;
-    if (request.op === 'beat') data.confirmTtl(request.ttl, sent);
-    // Protocol 8.9
-    if (!grantsKeys(request) || data.knewTtl(request.ttl, received)) return reply;
-    guard.ttls.repeat();
-    return { kind: 'quarantined', sent: true, ...UNANNOUNCED };
-  }
-
-  private checkClock(sent: Instant, time: unknown): boolean {
-    if (!this.guard || !this.data || time === undefined) return true;
-    return this.guard.sampled(this.data, sent, millisecondsFrom(time)); // @mutant clock-of-a-server-not-looked-at
-  }
-
-  // A server that does not know the script, which belongs to one run of it, may be another one, or have lost its data:
-  // it has to identify itself before it is asked again.
-  // Protocol 8.1
-  private runAgain(asked: readonly PendingRequest[], why: MasterReply, attempt = 1): void {
-    const before = this.recognition.lastReport?.run;
-    const nonce = this.data?.nonce;
-    this.data?.check();
-    this.recognition.noteDoubt();
-    const goOn = (): void => {
-      const problem = this.problem();
-      const { quarantine } = this;
-      const isOther = this.recognition.lastReport?.run !== before || this.data?.nonce !== nonce;
-      // Another server over the same connection may be one that has a vote already.
-      if (isOther && !problem) this.listener?.();
-      const again: PendingRequest[] = [];
-      this.answerAll(asked, (one) => {
-        const { request } = one;
-        // What has been withdrawn was followed by its release already: sent again, it would come after it.
-        if ('withdrawn' in request && request.withdrawn) return why;
-        if (problem) return problem;
-        if (isOther && !quarantine && request.op !== 'release') return why;
-        if (quarantine && isNewLock(request)) return { kind: 'quarantined', sent: true, ...quarantine };
-        again.push(one);
-        return undefined;
-      });
-      // Known again: with its text, since it may not have been allowed to load the script.
-      const notKnown: NotKnown = (unknown, reason) => {
-        if (attempt < MAX_ATTEMPTS) this.runAgain(unknown, reason, attempt + 1);
-        else this.answerAll(unknown, () => reason);
-      };
-      if (again.length > 0) this.run(again, 'eval', notKnown);
-    };
-    this.recognition.run().then(goOn, goOn);
   }
 
   private serve(isLate: boolean): void {
@@ -573,29 +388,17 @@ export class RedisMaster implements Master, GuardedServer {
     return this.client.call('eval', [script, keys.length, ...keys, ...args]);
   }
 
-  private failure(error: unknown, asked: readonly PendingRequest[]): MasterReply {
-    return this.connection.failure(error, tokensOf(asked));
-  }
-
-  private answerAll(
-    asked: readonly PendingRequest[],
-    answerTo: (one: PendingRequest, index: number) => MasterReply | undefined,
-  ): void {
-    asked.forEach((one, i) => {
-      const answer = answerTo(one, i);
-      if (answer) this.answer(one, answer);
-    });
-  }
-
-  private answer(one: PendingRequest, answer: MasterReply): void {
-    const cause = answer.kind === 'granted' || answer.kind === 'held' ? undefined : this.causeOf(one.request, answer);
-    if (cause) void cause.then((found) => this.deliver(one, found));
-    else this.deliver(one, answer);
-  }
-
-  private deliver({ reply }: PendingRequest, answer: MasterReply): void {
-    reply(answer);
-    this.queue.noteAnswer();
+  private add(request: ServerRequest, reply: ReplyCallback): void {
+    const deliver = (answer: MasterReply): void => {
+      reply(answer);
+      this.queue.noteAnswer();
+    };
+    const explain = (answer: MasterReply): void => {
+      const cause = answer.kind === 'granted' || answer.kind === 'held' ? undefined : this.causeOf(request, answer);
+      if (cause) void cause.then(deliver);
+      else deliver(answer);
+    };
+    this.queue.add({ request, reply: explain });
   }
 
   // What the server refuses behind an answer; `undefined` if the answer needs no explanation.
@@ -610,21 +413,4 @@ export class RedisMaster implements Master, GuardedServer {
     const isCause = isSymptom && guardRefusal.code !== 'NOPERM' && guardRefusal !== LOST_DATA;
     return isCause ? Promise.resolve(guardRefusal) : this.permissions.causeOf(answer);
   }
-}
-
-// A grant of a master that may have forgotten others does not count.
-function judge(request: ServerRequest, answer: MasterReply, quarantine: Quarantine | undefined): MasterReply {
-  // Protocol 8.7
-  return quarantine && isVote(request) && answer.kind === 'granted'
-    ? { kind: 'quarantined', sent: true, ...quarantine }
-    : answer;
-}
-
-// Votes, states, and ttls that other masters rely on.
-function countsIfNamed(request: ServerRequest): boolean {
-  return isVote(request) || isStateRequest(request) || (request.op === 'beat' && request.ttl > 0);
-}
-
-function isUnknownScript(error: unknown): boolean {
-  return isReply(error) && error.message.startsWith('NOSCRIPT');
 }

@@ -1,5 +1,5 @@
-import type { Clock, Instant, Timer } from '../../core/clock.js';
-import { type PendingRequest, tokensOf } from '../request-queue.js';
+import type { Clock, Timer } from '../../core/clock.js';
+import type { PendingRequest } from '../request-queue.js';
 import { RELEASE_ALONE } from '../scripts/lua.generated.js';
 import type { ClusterNode } from './cluster-node.js';
 import type { Topology } from './topology.js';
@@ -7,10 +7,10 @@ import { Refusal } from '../../core/health/refusal.js';
 import type { MasterReply, MasterRequest, Quarantine } from '../../core/master.interface.js';
 import { encodeGroups, isCompared, isVote, RequestEncoder, type RequestGroup } from '../request-encoding.js';
 import { isStateRequest, OTHER_DATA, runStateRequest, type StateRequest } from '../redis-state.js';
-import { isReply, LOST_DATA, replyFrom } from '../replies.js';
-import { UNMARKED } from '../scripts/constants.js';
+import { isReply, LOST_DATA } from '../replies.js';
+import { type Examination, ScriptCall, withheld } from '../script-call.js';
 import type { ClusterNames } from './cluster-names.js';
-import type { PartitionGuard } from './partition-guard.js';
+import type { PartitionGuard, PartitionRecord } from './partition-guard.js';
 import { keysOf, type PartitionedRequest } from './split-request.js';
 
 // What several queues want to do after one turn of the event loop takes one write if they do it together.
@@ -104,19 +104,6 @@ export const SILENT = 'it leaves requests unanswered';
 // The error of a command in a script whose key is not in a slot of the node.
 const NOT_LOCAL = /non[ -]local key/;
 
-interface Batch {
-  readonly node: ClusterNode;
-  readonly partition: number;
-  readonly asked: readonly PendingRequest[];
-  readonly sent: Instant;
-  // That the script compares; empty if it compares none.
-  readonly history: string;
-  // Of the data that the requests were meant for.
-  readonly epoch: number;
-  // Whether a doubt about the owner or the data may be settled, and the requests sent once more.
-  readonly isFirst: boolean;
-}
-
 interface PartitionCallsContext {
   readonly clock: Clock;
   readonly names: ClusterNames;
@@ -127,6 +114,154 @@ interface PartitionCallsContext {
   readonly masterTimeout: number;
 }
 
+// The requests of one turn to one partition, which its owner answers.
+class PartitionCall extends ScriptCall<PartitionRecord> {
+  constructor(
+    private readonly context: PartitionCallsContext,
+    private readonly calls: PartitionCalls,
+    readonly node: ClusterNode,
+    readonly partition: number,
+    asked: readonly PendingRequest[],
+    repetitions: number,
+  ) {
+    super(node, asked, context.clock.read(), context.guard?.records[partition], repetitions);
+  }
+
+  run(encoder: RequestEncoder): void {
+    const { node, group, repetitions } = this;
+    const { marker, nonce, history, counters, requests } = group;
+    const keys = keysOf(requests, [marker, counters]);
+    const parts = encoder.encode(requests, node.isListening);
+    const [command, script] = repetitions > 0 ? ['eval', node.script.text] : ['evalsha', node.script.sha1];
+    node.request(
+      command,
+      [script, keys.length, ...keys, marker, nonce, history, counters, ...parts],
+      (values) => this.read(values as readonly unknown[]),
+      (error) => this.fail(error),
+    );
+  }
+
+  get group(): RequestGroup {
+    const { partition, asked, data, history } = this;
+    const { names } = this.context;
+    const requests = asked.map(({ request }) => request);
+    const needsSeal = data !== undefined && requests.some(isCompared);
+    return {
+      marker: needsSeal ? names.sealOf(partition) : '',
+      // A nonce that no seal has: what needs known data is refused.
+      nonce: data?.seal?.nonce ?? '-',
+      history: needsSeal ? history : '',
+      counters: requests.some(({ op }) => op === 'draw') ? names.countersOf(partition) : '',
+      requests,
+    };
+  }
+
+  fail(error: unknown): void {
+    const { node, asked, repetitions } = this;
+    const { topology } = this.context;
+    const answer = this.failure(error);
+    const code = answer.kind === 'refused' ? answer.code : '';
+    if (code === 'ASK' || code === 'TRYAGAIN') releaseOneByOne(topology, { node, asked });
+    if (repetitions === 0 && (code === 'MOVED' || code === 'NOSCRIPT')) {
+      this.repeat(asked, answer);
+      return;
+    }
+    if (['MOVED', 'CLUSTERDOWN', 'READONLY', 'LOADING', 'ASK', 'TRYAGAIN'].includes(code)) topology.refreshSoon();
+    this.answerAll(asked, () => answer);
+  }
+
+  runState(request: StateRequest, one: PendingRequest): void {
+    const { node, partition, data } = this;
+    const { names, guard, readsSeals, topology } = this.context;
+    const marker = readsSeals ? names.sealOf(partition) : '';
+    const { run = '', replid = '' } = node.identity ?? {};
+    let meant = request;
+    if (data && request.op !== 'read-state') {
+      // The number of changes in the whole cluster that the holder knew.
+      if (!data.seal || data.changedAt > Number(request.generation)) {
+        one.reply(OTHER_DATA);
+        return;
+      }
+      meant = { ...request, generation: data.seal.generation };
+    }
+    const evaluate = (script: string, args: readonly (string | number)[]): Promise<unknown> => {
+      const keys = keysOf([request], [marker]);
+      return node.call('eval', [script, keys.length, ...keys, ...args]);
+    };
+    runStateRequest(meant, { marker, run, replid }, evaluate).then(
+      (answer) => {
+        if (answer === OTHER_DATA) {
+          guard?.forget(node);
+          data?.doubt(LOST_DATA.reason);
+          topology.refreshSoon();
+        }
+        const isCounted = answer.kind !== 'granted' || request.op === 'read-state';
+        const counted = isCounted ? answer : this.onceConfirmed(one, answer);
+        if (counted) one.reply(counted);
+      },
+      (error: unknown) => {
+        topology.refreshSoon();
+        one.reply(this.failure(error));
+      },
+    );
+  }
+
+  protected quarantineAfter(): Quarantine | undefined {
+    return this.data?.quarantineAt(this.context.clock.read()) ?? (this.isCurrent ? undefined : CHANGED);
+  }
+
+  // Of the keys that were not declared, one is not here, or not here any more.
+  protected doubtAbout(_: PendingRequest, value: unknown): MasterReply | undefined {
+    return isReply(value) && NOT_LOCAL.test(value.message) ? MOVED_AWAY : undefined;
+  }
+
+  protected confirmed(one: PendingRequest, grant: MasterReply): MasterReply | undefined {
+    return isVote(one.request) ? this.onceConfirmed(one, grant) : grant;
+  }
+
+  // Protocol 12.4
+  protected examine(why: MasterReply): Examination {
+    const { data, node, sent, repetitions } = this;
+    const { topology, guard, clock, masterTimeout } = this.context;
+    const isOtherData = why.kind === 'refused' && why.code !== 'MOVED';
+    if (isOtherData) data?.doubt(LOST_DATA.reason);
+    if (isOtherData) guard?.forget(node);
+    const recognized = isOtherData ? node.recognize().catch(() => false) : Promise.resolve(true);
+    const verdict: Examination['verdict'] = () => {
+      const now = clock.read();
+      const quarantine = data?.quarantineAt(now);
+      const isLate = now.monotonic - sent.monotonic > masterTimeout;
+      return (request) => {
+        if (quarantine && isVote(request)) return withheld(quarantine);
+        return repetitions > 0 || (isLate && request.op !== 'release') ? why : undefined;
+      };
+    };
+    return { ended: recognized.then(() => topology.refresh()), verdict };
+  }
+
+  protected sendAgain(asked: readonly PendingRequest[]): void {
+    this.calls.send(this.partition, asked, this.repetitions + 1);
+  }
+
+  // A vote counts if the primaries confirm that the process is still the owner. Unless that is known, the answer comes
+  // later.
+  // Protocol 12.7
+  private onceConfirmed(one: PendingRequest, grant: MasterReply): MasterReply | undefined {
+    const { needsView, topology } = this.context;
+    if (!this.data || !needsView) return grant;
+    let now: MasterReply | undefined;
+    let isLate = false;
+    topology.views.confirm(this.partition, this.sent, (isConfirmed) => {
+      const counted = isConfirmed && this.isCurrent ? grant : withheld(isConfirmed ? CHANGED : UNCONFIRMED);
+      if (!isConfirmed) topology.refreshSoon();
+      if (isLate) one.reply(counted);
+      else now = counted;
+    });
+    isLate = true;
+    return now;
+  }
+}
+
 // One command per partition goes to its owner, with all its keys declared.
 // Protocol 12.3
 export class PartitionCalls {
@@ -134,12 +269,11 @@ export class PartitionCalls {
 
   constructor(private readonly context: PartitionCallsContext) {}
 
-  send(partition: number, asked: readonly PendingRequest[], isFirst = true): void {
-    const batch = this.batch(partition, asked, isFirst);
-    if (!batch) return;
-    const [first] = asked;
-    if (first && isStateRequest(first.request)) this.sendState(batch, first.request, first);
-    else this.run(batch, isFirst ? 'evalsha' : 'eval');
+  send(partition: number, asked: readonly PendingRequest[], repetitions = 0): void {
+    const call = this.callFor(partition, asked, repetitions);
+    const [first] = call?.asked ?? [];
+    if (first && isStateRequest(first.request)) call?.runState(first.request, first);
+    else call?.run(this.encoder);
   }
 
   sendTogether(asked: readonly PartitionedRequest[]): void {
@@ -154,66 +288,40 @@ export class PartitionCalls {
       this.send(only, asked);
       return;
     }
-    const batches = [...byPartition].flatMap(([partition, requests]) => this.batch(partition, requests, true) ?? []);
-    const [first] = batches;
-    const elsewhere = batches.filter(({ node }) => node !== first?.node);
-    for (const batch of elsewhere) this.run(batch, 'evalsha');
+    const calls = [...byPartition].flatMap(([partition, requests]) => this.callFor(partition, requests, 0) ?? []);
+    const [first] = calls;
+    for (const call of calls) if (call.node !== first?.node) call.run(this.encoder);
     if (first)
       this.runTogether(
         first.node,
-        batches.filter(({ node }) => node === first.node),
+        calls.filter(({ node }) => node === first.node),
       );
   }
 
   // Without an owner that can be asked, answers the requests and returns `undefined`.
-  private batch(partition: number, asked: readonly PendingRequest[], isFirst: boolean): Batch | undefined {
+  private callFor(partition: number, asked: readonly PendingRequest[], repetitions: number): PartitionCall | undefined {
     const { topology, guard, clock, needsView } = this.context;
     const node = topology.ownerOf(partition);
     const problem: MasterReply | undefined = node ? node.problem() : noOwnerOf(partition);
     if (!node || problem) {
       topology.refreshSoon();
-      this.answerAll(asked, () => problem);
+      for (const { reply } of asked) if (problem) reply(problem);
       return undefined;
     }
     if (node.isSilent) {
       topology.refreshSoon();
-      asked = this.releasesOf(asked, node);
+      asked = releasesOf(asked, node);
       if (asked.length === 0) return undefined;
     }
-    const record = guard?.records[partition];
-    const sent = clock.read();
-    const history = record?.historyToCompare(sent) ?? '';
-    if (guard && needsView && asked.some(({ request }) => isVote(request))) topology.views.refresh(sent);
-    return { node, partition, asked, sent, history, epoch: record?.epoch ?? 0, isFirst };
-  }
-
-  // What undoes earlier requests follows them, also to a node that hangs. The rest is answered.
-  // Protocol 12.4
-  private releasesOf(asked: readonly PendingRequest[], node: ClusterNode): readonly PendingRequest[] {
-    const silent: MasterReply = { kind: 'unreachable', reason: `${node.name}: ${SILENT}`, sent: false };
-    this.answerAll(asked, ({ request }) => (request.op === 'release' ? undefined : silent));
-    return asked.filter(({ request }) => request.op === 'release');
-  }
-
-  private run(batch: Batch, command: 'evalsha' | 'eval'): void {
-    const { node } = batch;
-    const { marker, nonce, history, counters, requests } = this.groupOf(batch);
-    const keys = keysOf(requests, [marker, counters]);
-    const parts = this.encoder.encode(requests, node.isListening);
-    const script = command === 'eval' ? node.script.text : node.script.sha1;
-    node.request(
-      command,
-      [script, keys.length, ...keys, marker, nonce, history, counters, ...parts],
-      (values) => this.read(batch, values as readonly unknown[]),
-      (error) => this.fail(batch, error),
-    );
+    if (guard && needsView && asked.some(({ request }) => isVote(request))) topology.views.refresh(clock.read());
+    return new PartitionCall(this.context, this, node, partition, asked, repetitions);
   }
 
   // Declares one key only: the server checks for each command that its keys are its own.
-  private runTogether(node: ClusterNode, batches: readonly Batch[]): void {
-    const [key = ''] = batches[0]?.asked[0]?.request.keys ?? [];
+  private runTogether(node: ClusterNode, calls: readonly PartitionCall[]): void {
+    const [key = ''] = calls[0]?.asked[0]?.request.keys ?? [];
     const groups = encodeGroups(
-      batches.map((batch) => this.groupOf(batch)),
+      calls.map(({ group }) => group),
       node.isListening,
     );
     node.request(
@@ -221,174 +329,25 @@ export class PartitionCalls {
       [node.script.sha1, 1, key, '', '', '', '', groups],
       (values) => {
         let from = 0;
-        for (const batch of batches) {
-          const to = from + batch.asked.length;
-          this.read(batch, (values as readonly unknown[]).slice(from, to));
+        for (const call of calls) {
+          const to = from + call.asked.length;
+          call.read((values as readonly unknown[]).slice(from, to));
           from = to;
         }
       },
       (error) => {
-        for (const batch of batches) this.fail(batch, error);
+        for (const call of calls) call.fail(error);
       },
     );
   }
+}
 
-  private groupOf({ partition, asked, history }: Batch): RequestGroup {
-    const { names, guard } = this.context;
-    const requests = asked.map(({ request }) => request);
-    const needsSeal = guard !== undefined && requests.some(isCompared);
-    return {
-      marker: needsSeal ? names.sealOf(partition) : '',
-      // A nonce that no seal has: what needs known data is refused.
-      nonce: guard?.records[partition]?.seal?.nonce ?? '-',
-      history: needsSeal ? history : '',
-      counters: requests.some(({ op }) => op === 'draw') ? names.countersOf(partition) : '',
-      requests,
-    };
-  }
-
-  private read(batch: Batch, values: readonly unknown[]): void {
-    const { node, partition, asked, sent, history, epoch } = batch;
-    const { guard } = this.context;
-    const record = guard?.records[partition];
-    if (history !== '' && !values.includes(UNMARKED) && asked.some(({ request }) => isCompared(request))) {
-      record?.noteComparison(history, sent);
-    }
-    const waiting = record?.quarantineAt(this.context.clock.read());
-    const quarantine = waiting ?? (epoch === (record?.epoch ?? 0) ? undefined : CHANGED);
-    const unknown: PendingRequest[] = [];
-    const moved: PendingRequest[] = [];
-    this.answerAll(asked, (one, index) => {
-      const value = values[index];
-      if (value === UNMARKED) {
-        unknown.push(one);
-        return undefined;
-      }
-      // Of the keys that were not declared, one is not here, or not here any more.
-      if (isReply(value) && NOT_LOCAL.test(value.message)) {
-        moved.push(one);
-        return undefined;
-      }
-      const answer = isReply(value) ? node.failure(value, tokensOf([one])) : replyFrom(value);
-      if (answer.kind !== 'granted' || !isVote(one.request)) return answer;
-      if (quarantine) return { kind: 'quarantined', sent: true, ...quarantine };
-      return this.confirmed(batch, one, answer);
-    });
-    if (unknown.length > 0) this.lookAgain(batch, unknown, LOST_DATA, true);
-    if (moved.length > 0) this.lookAgain(batch, moved, MOVED_AWAY, false);
-  }
-
-  // A vote counts if the primaries confirm that the process is still the owner. Unless that is known, the answer comes
-  // later.
-  // Protocol 12.7
-  private confirmed(
-    { partition, sent, epoch }: Batch,
-    one: PendingRequest,
-    answer: MasterReply,
-  ): MasterReply | undefined {
-    const { guard, needsView, topology } = this.context;
-    if (!guard || !needsView) return answer;
-    let now: MasterReply | undefined;
-    let isLate = false;
-    topology.views.confirm(partition, sent, (isConfirmed) => {
-      const isSame = guard.records[partition]?.epoch === epoch;
-      const counted: MasterReply =
-        isConfirmed && isSame ? answer : { kind: 'quarantined', sent: true, ...(isConfirmed ? CHANGED : UNCONFIRMED) };
-      if (!isConfirmed) topology.refreshSoon();
-      if (isLate) one.reply(counted);
-      else now = counted;
-    });
-    isLate = true;
-    return now;
-  }
-
-  private fail(batch: Batch, error: unknown): void {
-    const { node, asked, isFirst } = batch;
-    const { topology } = this.context;
-    const answer = node.failure(error, tokensOf(asked));
-    const code = answer.kind === 'refused' ? answer.code : '';
-    if (code === 'ASK' || code === 'TRYAGAIN') releaseOneByOne(topology, batch);
-    if (isFirst && (code === 'MOVED' || code === 'NOSCRIPT')) {
-      this.lookAgain(batch, asked, answer, code === 'NOSCRIPT');
-      return;
-    }
-    if (['MOVED', 'CLUSTERDOWN', 'READONLY', 'LOADING', 'ASK', 'TRYAGAIN'].includes(code)) topology.refreshSoon();
-    this.answerAll(asked, () => answer);
-  }
-
-  // Sends once more what may still be answered in time.
-  // Protocol 12.4
-  private lookAgain(batch: Batch, asked: readonly PendingRequest[], why: MasterReply, isOtherData: boolean): void {
-    const { node, partition, sent, isFirst } = batch;
-    const { topology, guard, clock, masterTimeout } = this.context;
-    if (isOtherData) guard?.records[partition]?.doubt(LOST_DATA.reason);
-    if (isOtherData) guard?.forget(node);
-    const recognized = isOtherData ? node.recognize().catch(() => false) : Promise.resolve(true);
-    const goOn = (): void => {
-      const now = clock.read();
-      const quarantine = guard?.records[partition]?.quarantineAt(now);
-      const isLate = now.monotonic - sent.monotonic > masterTimeout;
-      const again: PendingRequest[] = [];
-      this.answerAll(asked, (one) => {
-        const { request } = one;
-        // What has been withdrawn was followed by its release already: sent again, it would come after it.
-        if ('withdrawn' in request && request.withdrawn) return why;
-        if (quarantine && isVote(request)) return { kind: 'quarantined', sent: true, ...quarantine };
-        if (!isFirst || (isLate && request.op !== 'release')) return why;
-        again.push(one);
-        return undefined;
-      });
-      if (again.length > 0) this.send(partition, again, false);
-    };
-    recognized.then(() => topology.refresh()).then(goOn, goOn);
-  }
-
-  private sendState(batch: Batch, request: StateRequest, asked: PendingRequest): void {
-    const { node, partition } = batch;
-    const { names, guard, readsSeals, topology } = this.context;
-    const record = guard?.records[partition];
-    const marker = readsSeals ? names.sealOf(partition) : '';
-    const { run = '', replid = '' } = node.identity ?? {};
-    let meant = request;
-    if (record && request.op !== 'read-state') {
-      // The number of changes in the whole cluster that the holder knew.
-      if (!record.seal || record.changedAt > Number(request.generation)) {
-        asked.reply(OTHER_DATA);
-        return;
-      }
-      meant = { ...request, generation: record.seal.generation };
-    }
-    const evaluate = (script: string, args: readonly (string | number)[]): Promise<unknown> => {
-      const keys = keysOf([request], [marker]);
-      return node.call('eval', [script, keys.length, ...keys, ...args]);
-    };
-    runStateRequest(meant, { marker, run, replid }, evaluate).then(
-      (answer) => {
-        if (answer === OTHER_DATA) {
-          guard?.forget(node);
-          record?.doubt(LOST_DATA.reason);
-          topology.refreshSoon();
-        }
-        const counted =
-          answer.kind === 'granted' && request.op !== 'read-state' ? this.confirmed(batch, asked, answer) : answer;
-        if (counted) asked.reply(counted);
-      },
-      (error: unknown) => {
-        topology.refreshSoon();
-        asked.reply(node.failure(error, tokensOf([asked])));
-      },
-    );
-  }
-
-  private answerAll(
-    asked: readonly PendingRequest[],
-    answerTo: (one: PendingRequest, index: number) => MasterReply | undefined,
-  ): void {
-    asked.forEach((one, index) => {
-      const answer = answerTo(one, index);
-      if (answer) one.reply(answer);
-    });
-  }
+// What undoes earlier requests follows them, also to a node that hangs. The rest is answered.
+// Protocol 12.4
+function releasesOf(asked: readonly PendingRequest[], node: ClusterNode): readonly PendingRequest[] {
+  const silent: MasterReply = { kind: 'unreachable', reason: `${node.name}: ${SILENT}`, sent: false };
+  for (const { request, reply } of asked) if (request.op !== 'release') reply(silent);
+  return asked.filter(({ request }) => request.op === 'release');
 }
 
 export function noOwnerOf(partition: number): MasterReply {

@@ -68,7 +68,7 @@ export const MUTANTS = [
       'quarantined-votes-counted-2': 'const mayVote = this.closing === undefined;',
     },
   ],
-  ['NOSCRIPT taken as reload', { 'noscript-taken-as-reload': "this.run(asked, 'eval', notKnown);" }],
+  ['NOSCRIPT taken as reload', { 'noscript-taken-as-reload': 'this.sendAgain(asked);' }],
   ['wall clock only', { 'wall-clock-only': 'return Math.max(to.wall - from.wall, 0);' }],
   [
     'monotonic only across a suspend',

@@ -1,0 +1,114 @@
+import type { Instant } from '../core/clock.js';
+import type { MasterReply, Quarantine } from '../core/master.interface.js';
+import type { Connection } from './connection.js';
+import type { DataRecord } from './guard/data-record.js';
+import { isReply, LOST_DATA, replyFrom } from './replies.js';
+import { isCompared, isVote, type ServerRequest } from './request-encoding.js';
+import { type PendingRequest, tokensOf } from './request-queue.js';
+import { UNMARKED } from './scripts/constants.js';
+
+// Requests are sent again so many times, at most, when the identity of their server is in doubt once more.
+const MAX_REPETITIONS = 3;
+
+export interface Examination {
+  readonly ended: Promise<unknown>;
+  // Called when it has ended. Returns the answer to a request that is not to be sent again.
+  readonly verdict: () => (request: ServerRequest) => MasterReply | undefined;
+}
+
+// One script with the requests of one turn of the event loop: which of its answers count, and which requests are sent
+// again.
+export abstract class ScriptCall<Data extends DataRecord> {
+  // That the script compares; empty if it compares none.
+  protected readonly history: string;
+  private readonly epoch: number;
+
+  constructor(
+    private readonly peer: Pick<Connection, 'failure'>,
+    readonly asked: readonly PendingRequest[],
+    protected readonly sent: Instant,
+    protected readonly data: Data | undefined,
+    // How often the requests were sent before.
+    protected readonly repetitions: number,
+  ) {
+    this.history = data?.historyToCompare(sent) ?? '';
+    this.epoch = data?.epoch ?? 0;
+  }
+
+  // Of the votes in the reply.
+  protected abstract quarantineAfter(values: readonly unknown[], isMarked: boolean): Quarantine | undefined;
+  // Why a request has to be sent again, whatever its answer.
+  protected abstract doubtAbout(one: PendingRequest, value: unknown): MasterReply | undefined;
+  // Of a grant. `undefined` if it is not yet known whether the grant counts: the answer is given later.
+  protected abstract confirmed(one: PendingRequest, grant: MasterReply): MasterReply | undefined;
+  protected abstract examine(why: MasterReply): Examination;
+  protected abstract sendAgain(asked: readonly PendingRequest[]): void;
+
+  // The data is still that which the requests were meant for.
+  protected get isCurrent(): boolean {
+    return this.epoch === (this.data?.epoch ?? 0);
+  }
+
+  read(values: readonly unknown[]): void {
+    // Only the script of such a request has looked at the marker.
+    const isMarked = !values.includes(UNMARKED) && this.asked.some(({ request }) => isCompared(request));
+    if (this.history !== '' && isMarked) this.data?.noteComparison(this.history, this.sent);
+    const quarantine = this.quarantineAfter(values, isMarked);
+    const doubts = new Map<MasterReply, PendingRequest[]>();
+    this.answerAll(this.asked, (one, index) => {
+      const value = values[index];
+      const doubt = value === UNMARKED ? LOST_DATA : this.doubtAbout(one, value);
+      if (doubt) {
+        doubts.set(doubt, [...(doubts.get(doubt) ?? []), one]);
+        return undefined;
+      }
+      const answer = isReply(value) ? this.failure(value, [one]) : replyFrom(value);
+      if (answer.kind !== 'granted') return answer;
+      // A grant of a master that may have forgotten others does not count.
+      // Protocol 8.7
+      return quarantine && isVote(one.request) ? withheld(quarantine) : this.confirmed(one, answer);
+    });
+    for (const [why, asked] of doubts) this.repeat(asked, why);
+  }
+
+  // Sends again what may still be answered, when it is known which data is there.
+  protected repeat(asked: readonly PendingRequest[], why: MasterReply): void {
+    if (this.repetitions === MAX_REPETITIONS) {
+      this.answerAll(asked, () => why);
+      return;
+    }
+    const { ended, verdict } = this.examine(why);
+    const goOn = (): void => {
+      const answerTo = verdict();
+      const again: PendingRequest[] = [];
+      this.answerAll(asked, (one) => {
+        const { request } = one;
+        // What has been withdrawn was followed by its release already: sent again, it would come after it.
+        const answer = 'withdrawn' in request && request.withdrawn ? why : answerTo(request);
+        if (!answer) again.push(one);
+        return answer;
+      });
+      if (again.length > 0) this.sendAgain(again);
+    };
+    ended.then(goOn, goOn);
+  }
+
+  protected failure(error: unknown, asked = this.asked): MasterReply {
+    return this.peer.failure(error, tokensOf(asked));
+  }
+
+  protected answerAll(
+    asked: readonly PendingRequest[],
+    answerTo: (one: PendingRequest, index: number) => MasterReply | undefined,
+  ): void {
+    asked.forEach((one, index) => {
+      const answer = answerTo(one, index);
+      if (answer) one.reply(answer);
+    });
+  }
+}
+
+// The answer to a request that was sent, and whose grant does not count.
+export function withheld(quarantine: Quarantine): MasterReply {
+  return { kind: 'quarantined', sent: true, ...quarantine };
+}

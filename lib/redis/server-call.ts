@@ -1,0 +1,187 @@
+import type { Clock, Instant } from '../core/clock.js';
+import type { Keyspace } from '../core/keyspace.js';
+import type { MasterReply, Quarantine, UnreachableReply } from '../core/master.interface.js';
+import type { Connection } from './connection.js';
+import type { RestartGuard } from './guard/restart-guard.js';
+import type { ServerRecord } from './guard/server-record.js';
+import type { Recognition } from './recognition.js';
+import type { RedisClient } from './redis-client.interface.js';
+import { isStateRequest, OTHER_DATA, runStateRequest, type StateRequest } from './redis-state.js';
+import { isReply, LOST_DATA, millisecondsFrom } from './replies.js';
+import { grantsKeys, isNewLock, isVote, type RequestEncoder, type ServerRequest } from './request-encoding.js';
+import type { PendingRequest } from './request-queue.js';
+import { type Examination, ScriptCall, withheld } from './script-call.js';
+import { EXTENDED_AFTER_HEAL } from './scripts/constants.js';
+import type { PrimaryWatch } from './sentinel/primary-watch.js';
+
+export const RECOGNIZED_ANEW: Quarantine = Object.freeze({ reason: 'its identity changed meanwhile', remaining: 1 });
+
+const UNNAMED: Quarantine = Object.freeze({ reason: 'its sentinels name another primary', remaining: 1 });
+
+export const UNANNOUNCED: Quarantine = Object.freeze({ reason: 'it has not confirmed the ttl yet', remaining: 1 });
+
+export interface ServerCallContext {
+  readonly clock: Clock;
+  readonly client: RedisClient;
+  readonly keyspace: Keyspace;
+  readonly encoder: RequestEncoder;
+  readonly recognition: Recognition;
+  readonly guard: RestartGuard | undefined;
+  readonly data: ServerRecord | undefined;
+  readonly watch: PrimaryWatch | undefined;
+  readonly connection: Connection;
+  readonly readsMarkers: boolean;
+  readonly isListening: boolean;
+  readonly quarantine: Quarantine | undefined;
+  problem(): UnreachableReply | undefined;
+  onVoting(): void;
+}
+
+export class ServerCall extends ScriptCall<ServerRecord> {
+  // That the connection led to when the requests were sent.
+  private readonly primary: string | undefined;
+  private mayCount = true;
+  private isChecking = false;
+  private received: Instant;
+
+  constructor(
+    private readonly context: ServerCallContext,
+    asked: readonly PendingRequest[],
+    repetitions = 0,
+  ) {
+    const sent = context.clock.read();
+    super(context.connection, asked, sent, context.data, repetitions);
+    const { watch, data } = context;
+    this.received = sent;
+    if (!watch || !data) return;
+    watch.refresh(sent);
+    this.primary = watch.key;
+  }
+
+  run(command: 'evalsha' | 'eval'): void {
+    const { asked, history, data } = this;
+    const { client, encoder, guard, isListening, keyspace, recognition } = this.context;
+    const { script } = recognition;
+    const requests = asked.map(({ request }) => request);
+    const parts = encoder.encode(requests, isListening);
+    const known = command === 'eval' ? script.text : script.sha1;
+    const parameters = [known, '0', guard?.markerName ?? '', data?.nonce ?? '', history, keyspace.counters, ...parts];
+    client.call(command, parameters).then(
+      (values) => this.read(values as readonly unknown[]),
+      (error: unknown) => {
+        const answer = this.failure(error);
+        if (isUnknownScript(error))
+          this.repeat(asked, answer); // @mutant noscript-taken-as-reload
+        else this.answerAll(asked, () => answer);
+      },
+    );
+  }
+
+  runState(request: StateRequest, one: PendingRequest): void {
+    const { client, guard, keyspace, readsMarkers, recognition } = this.context;
+    const server = {
+      marker: guard || readsMarkers ? keyspace.marker : '',
+      run: recognition.lastReport?.run ?? '',
+      replid: this.data?.replid ?? '',
+    };
+    runStateRequest(request, server, (script, args) => client.call('eval', [script, 0, ...args])).then(
+      (answer) => {
+        // Otherwise the next request would learn no more, and be refused as well.
+        if (answer === OTHER_DATA) recognition.run().catch(() => undefined);
+        const counted = answer.kind === 'granted' ? this.onceNamed(one, answer) : answer;
+        if (counted) one.reply(counted);
+      },
+      (error: unknown) => one.reply(this.failure(error)),
+    );
+  }
+
+  protected quarantineAfter(values: readonly unknown[], isMarked: boolean): Quarantine | undefined {
+    const { data, context } = this;
+    const time = values[this.asked.length];
+    // An answer without the marker may be that of another server, whose clock shows another time.
+    this.mayCount = this.isCurrent && (!isMarked || this.checkClock(time));
+    if (data) {
+      this.received = context.clock.read();
+      if (time !== undefined) context.guard?.contacted(this.received.monotonic);
+      this.isChecking = data.state === 'checking';
+    }
+    return context.quarantine ?? (this.mayCount ? undefined : RECOGNIZED_ANEW);
+  }
+
+  // While the identity of the data is checked, an answer counts for nothing: the request is repeated with its token.
+  protected doubtAbout({ request }: PendingRequest, value: unknown): MasterReply | undefined {
+    // A key that was set again is there at the repetition: its answer must not hide that.
+    const isInDoubt = !this.mayCount && this.isChecking && grantsKeys(request) && value !== EXTENDED_AFTER_HEAL;
+    return isInDoubt ? LOST_DATA : undefined;
+  }
+
+  // A grant whose ttl the server has not confirmed does not count: the quarantine of another could be too short.
+  protected confirmed(one: PendingRequest, grant: MasterReply): MasterReply | undefined {
+    const { data, received, sent } = this;
+    const { guard } = this.context;
+    const { request } = one;
+    if (!data || !guard) return grant;
+    if (request.op === 'beat') data.confirmTtl(request.ttl, sent);
+    // Protocol 8.9
+    if (!grantsKeys(request) || data.knewTtl(request.ttl, received)) return this.onceNamed(one, grant);
+    guard.ttls.repeat();
+    return withheld(UNANNOUNCED);
+  }
+
+  // A server that does not know the script, which belongs to one run of it, may be another one, or have lost its data: it
+  // has to identify itself before it is asked again.
+  // Protocol 8.1
+  protected examine(why: MasterReply): Examination {
+    const { context, data } = this;
+    const { recognition } = context;
+    const before = recognition.lastReport?.run;
+    const nonce = data?.nonce;
+    data?.check();
+    recognition.noteDoubt();
+    const verdict: Examination['verdict'] = () => {
+      const problem = context.problem();
+      const { quarantine } = context;
+      const isOther = recognition.lastReport?.run !== before || data?.nonce !== nonce;
+      // Another server over the same connection may be one that has a vote already.
+      if (isOther && !problem) context.onVoting();
+      return (request) => {
+        if (problem) return problem;
+        if (isOther && !quarantine && request.op !== 'release') return why;
+        return quarantine && isNewLock(request) ? withheld(quarantine) : undefined;
+      };
+    };
+    return { ended: recognition.run(), verdict };
+  }
+
+  // With the text of the script, since the client may not have been allowed to load it.
+  protected sendAgain(asked: readonly PendingRequest[]): void {
+    new ServerCall(this.context, asked, this.repetitions + 1).run('eval');
+  }
+
+  // `undefined` while only the sentinels can say whether the grant counts: then it is given as soon as they have.
+  private onceNamed(one: PendingRequest, grant: MasterReply): MasterReply | undefined {
+    const { primary, sent } = this;
+    const { watch } = this.context;
+    if (!watch || !this.data || !countsIfNamed(one.request) || watch.isConfirmed(primary, sent)) return grant;
+    void watch.confirm(primary, sent).then((isConfirmed) => {
+      const doubt = watch.quarantine ?? (isConfirmed ? RECOGNIZED_ANEW : UNNAMED);
+      one.reply(isConfirmed && this.isCurrent ? grant : withheld(doubt));
+    });
+    return undefined;
+  }
+
+  private checkClock(time: unknown): boolean {
+    const { guard } = this.context;
+    if (!guard || !this.data || time === undefined) return true;
+    return guard.sampled(this.data, this.sent, millisecondsFrom(time)); // @mutant clock-of-a-server-not-looked-at
+  }
+}
+
+// Votes, states, and ttls that other masters rely on.
+function countsIfNamed(request: ServerRequest): boolean {
+  return isVote(request) || isStateRequest(request) || (request.op === 'beat' && request.ttl > 0);
+}
+
+function isUnknownScript(error: unknown): boolean {
+  return isReply(error) && error.message.startsWith('NOSCRIPT');
+}
