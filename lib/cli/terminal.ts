@@ -5,7 +5,7 @@ import type { MasterReport } from '../core/errors.js';
 import type { LockHolder } from '../core/holder.js';
 import type { LockInspection, SlotInspection } from '../core/operator/inspector.js';
 import { driftOf, resolveSettings, type Settings } from '../core/settings/settings.js';
-import { reasonFor, type Relation, relationOf } from '../redis/guard/data-record.js';
+import { reasonFor, type Relation, relationOf } from '../redis/data-record.js';
 import type { ServerIdentity } from '../redis/replies.js';
 import { EARLY_FROM } from '../redis/guard/new-masters.js';
 import { createInterface } from 'node:readline';

@@ -9,7 +9,7 @@ import {
   reasonOf,
 } from './connection-problem.js';
 import type { RedisClient, RedisClientOptions } from './redis-client.interface.js';
-import type { MasterReply } from '../core/master.interface.js';
+import type { MasterReply, UnreachableReply } from '../core/master.interface.js';
 import { isReply, refusalFrom } from './replies.js';
 
 // Bounds of the delay between two attempts to connect, in milliseconds.
@@ -123,6 +123,14 @@ export class Connection {
     // The status of the client changes one turn of the event loop before the event.
     if (this.trouble === undefined && this.client.status !== 'ready') return BROKEN;
     return this.trouble;
+  }
+
+  // The answer to requests that cannot be sent.
+  unreachable(place = ''): UnreachableReply | undefined {
+    const { problem } = this;
+    if (!problem) return undefined;
+    const { isPermanent } = problem;
+    return { kind: 'unreachable', reason: place + reasonOf(problem), sent: false, ...(isPermanent && { isPermanent }) };
   }
 
   // The answer to requests that failed. No secret and none of the tokens is in its reason, which begins with `place`.

@@ -319,10 +319,7 @@ export class RedisMaster implements Master, GuardedServer, ServerCallContext {
   }
 
   problem(): UnreachableReply | undefined {
-    const problem = this.connection.problem;
-    if (!problem) return undefined;
-    const { isPermanent } = problem;
-    return { kind: 'unreachable', reason: reasonOf(problem), sent: false, ...(isPermanent && { isPermanent }) };
+    return this.connection.unreachable();
   }
 
   reconnect(why?: string): void {

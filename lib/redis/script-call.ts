@@ -1,7 +1,7 @@
 import type { Instant } from '../core/clock.js';
 import type { MasterReply, Quarantine } from '../core/master.interface.js';
 import type { Connection } from './connection.js';
-import type { DataRecord } from './guard/data-record.js';
+import type { DataRecord } from './data-record.js';
 import { isReply, LOST_DATA, replyFrom } from './replies.js';
 import { isCompared, isVote, type ServerRequest } from './request-encoding.js';
 import { type PendingRequest, tokensOf } from './request-queue.js';

@@ -9,7 +9,6 @@ import {
   type ReplyCallback,
   type ShardStatus,
   type UnreachableReply,
-  UNREAD_DATA,
 } from '../../core/master.interface.js';
 import { RedisOperator, type Scan, type ServerOperator } from '../redis-state.js';
 import { ClusterNames } from './cluster-names.js';
@@ -112,8 +111,8 @@ function shardOf(primary: KnownPrimary, { topology, guard, refusals }: KnownClus
   if (node.isSilent || node.questions >= MAX_QUESTIONS) return { ...shard, state: 'down', reason: SILENT };
   const refusal = refusals.reasonOf(primary.owner);
   if (refusal !== undefined) return { ...shard, state: 'refused', reason: refusal };
-  const waits = served.flatMap((partition) => guard?.records[partition]?.quarantineAt(now) ?? []);
-  const [longest] = waits.sort((one, other) => other.remaining - one.remaining);
+  const waits = guard?.quarantinesAt(now, served) ?? [];
+  const longest = waits.at(-1);
   if (!longest) return { ...shard, state: 'voting' };
   const share = waits.length === served.length ? '' : `${waits.length} of its ${served.length} partitions: `;
   return { ...shard, state: 'quarantined', reason: `${share}${longest.reason}`, remaining: longest.remaining };
@@ -314,15 +313,7 @@ export class ClusterMaster implements Master {
 
   // Of the whole cluster: while any partition votes, there is none.
   private get quarantine(): Quarantine | undefined {
-    const { guard } = this;
-    if (!guard || !this.isQuarantined) return undefined;
-    const now = this.clock.read();
-    const remaining = guard.firstVote(now);
-    const soonest = guard.records
-      .flatMap((record) => record.quarantineAt(now) ?? [])
-      .sort((one, other) => one.remaining - other.remaining)[0];
-    const { reason = UNREAD_DATA } = soonest ?? {};
-    return { reason, remaining: remaining ?? guard.longest };
+    return this.isQuarantined ? this.guard?.quarantinesAt(this.clock.read())[0] : undefined;
   }
 
   get isSilent(): boolean {
@@ -438,10 +429,10 @@ export class ClusterMaster implements Master {
     const { guard, clock, context } = this;
     if (!guard || this.problem()) return;
     const now = clock.read();
-    const waits = guard.records.flatMap((record) => record.quarantineAt(now) ?? []);
+    const waits = guard.quarantinesAt(now);
     const voting = guard.records.length - waits.length;
     if (waits.length > 0 && !this.isReported && this.isOpened) {
-      const [longest] = [...waits].sort((one, other) => other.remaining - one.remaining);
+      const longest = waits.at(-1);
       const share = `${waits.length} of ${guard.records.length} partitions: ${longest?.reason ?? ''}`;
       context.observer.masterQuarantined?.(this.name, share, longest?.remaining ?? guard.longest);
       this.isReported = true;

@@ -85,15 +85,7 @@ export class ClusterNode {
   }
 
   problem(): UnreachableReply | undefined {
-    const { trouble } = this;
-    if (trouble === undefined) return undefined;
-    const isPermanent = this.connection.problem?.isPermanent;
-    return {
-      kind: 'unreachable',
-      reason: `${this.name}: ${trouble}`,
-      sent: false,
-      ...(isPermanent && { isPermanent }),
-    };
+    return this.connection.unreachable(`${this.name}: `);
   }
 
   get isListening(): boolean {

@@ -5,7 +5,7 @@ import type { Quarantine } from '../../core/master.interface.js';
 import type { Random } from '../../core/holder.js';
 import { driftOf, type Settings } from '../../core/settings/settings.js';
 import { generationFrom } from '../../core/state/state-entry.js';
-import { DataRecord } from '../guard/data-record.js';
+import { DataRecord } from '../data-record.js';
 import type { Marker } from '../guard/marker.js';
 import { RAISE_SEAL, SEAL } from '../scripts/lua.generated.js';
 import type { ClusterNames } from './cluster-names.js';
@@ -168,11 +168,10 @@ export class PartitionGuard {
     return this.records.every((record) => record.isNewAt(now));
   }
 
-  // In milliseconds; `undefined` if a partition votes, or if that is unknown.
-  firstVote(now: Instant): number | undefined {
-    const waits = this.records.flatMap((record) => (record.seal ? [record.quarantineAt(now)?.remaining ?? 0] : []));
-    const soonest = Math.min(...waits, Infinity);
-    return soonest > 0 && soonest < Infinity ? soonest : undefined;
+  // The shortest first.
+  quarantinesAt(now: Instant, partitions: Iterable<number> = this.records.keys()): readonly Quarantine[] {
+    const all = [...partitions].flatMap((partition) => this.records[partition]?.quarantineAt(now) ?? []);
+    return all.sort((one, other) => one.remaining - other.remaining);
   }
 
   get isComplete(): boolean {

@@ -2,7 +2,7 @@ import { elapsedBetween, type Instant } from '../../core/clock.js';
 import { type Quarantine, UNREAD_DATA } from '../../core/master.interface.js';
 import type { ServerIdentity } from '../replies.js';
 import { ANNOUNCED_FOR } from '../scripts/constants.js';
-import { DataRecord, reasonFor, type Relation, relationOf } from './data-record.js';
+import { DataRecord, reasonFor, type Relation, relationOf } from '../data-record.js';
 import type { Marker, MarkerChange } from './marker.js';
 import { type Movement, ServerClock } from './server-clock.js';
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { reasonFor, relationOf } from '../../../../lib/redis/guard/data-record.js';
+import { reasonFor, relationOf } from '../../../../lib/redis/data-record.js';
 import { QuarantineWait, ServerRecord } from '../../../../lib/redis/guard/server-record.js';
 import { FakeServer, Process } from '../../support/guarded-servers.js';
 import { TestClock } from '../../support/test-clock.js';

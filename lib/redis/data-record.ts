@@ -1,7 +1,7 @@
-import { elapsedBetween, type Instant } from '../../core/clock.js';
-import { NEW_DATA, type Quarantine } from '../../core/master.interface.js';
-import type { ServerIdentity } from '../replies.js';
-import type { Marker } from './marker.js';
+import { elapsedBetween, type Instant } from '../core/clock.js';
+import { NEW_DATA, type Quarantine } from '../core/master.interface.js';
+import type { ServerIdentity } from './replies.js';
+import type { Marker } from './guard/marker.js';
 
 // The history of the data is compared at least this often, in milliseconds.
 const COMPARISON_INTERVAL = 1_000;
