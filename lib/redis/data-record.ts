@@ -10,16 +10,13 @@ const COMPARISON_INTERVAL = 1_000;
 export abstract class DataRecord {
   // Changes whenever the answers to earlier requests must not count any more.
   epoch = 0;
-  // Why votes do not count, while they do not.
-  reason: string;
   replid = '';
-  private comparedAt: Instant | undefined;
+  protected comparedAt: Instant | undefined;
   // When the clocks of this process were last found to have stood still, by its monotonic clock.
   private notBefore = -Infinity;
 
-  constructor(reason: string) {
-    this.reason = reason;
-  }
+  // `reason`: why votes do not count, while they do not.
+  constructor(public reason: string) {}
 
   // `undefined` while its votes count.
   abstract quarantineAt(now: Instant): Quarantine | undefined;
@@ -47,10 +44,6 @@ export abstract class DataRecord {
   // The clocks of this process have stood still: no older comparison counts. `now` is monotonic.
   noteStandstill(now: number): void {
     this.notBefore = now;
-    this.forgetComparison();
-  }
-
-  protected forgetComparison(): void {
     this.comparedAt = undefined;
   }
 }

@@ -33,8 +33,6 @@ export function flawsIn({ hasAppendOnlyFile, fsync, isRewriting = false, replica
   ];
 }
 
-const UNBOUND = boundScript('');
-
 interface RecognitionContext {
   readonly name: string;
   readonly clock: Clock;
@@ -57,7 +55,7 @@ interface RecognitionContext {
 // server that cannot be a master is refused.
 export class Recognition {
   // Bound to the run of the server: another run does not know it.
-  script: Script = UNBOUND;
+  script = boundScript('');
   lastReport: ServerIdentity | undefined;
   fault: string | undefined;
   risk: string | undefined;

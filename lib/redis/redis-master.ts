@@ -14,7 +14,7 @@ import type {
   UnreachableReply,
   NotificationListener,
 } from '../core/master.interface.js';
-import { type BeatRequest, isNewLock, isPlain, type RequestEncoder, type ServerRequest } from './request-encoding.js';
+import { type BeatRequest, isNewLock, isPlain, type ServerRequest } from './request-encoding.js';
 import { VIEW_AGE } from './cluster/views.js';
 import { Connection } from './connection.js';
 import { reasonOf } from './connection-problem.js';
@@ -36,26 +36,23 @@ import { isStateRequest, RedisOperator, type ServerOperator } from './redis-stat
 import type { RedisClient, RedisMasterContext } from './redis-client.interface.js';
 import type { RestartGuard } from './guard/restart-guard.js';
 import { type PendingRequest, RequestQueue } from './request-queue.js';
-import { RECOGNIZED_ANEW, ServerCall, type ServerCallContext, UNANNOUNCED } from './server-call.js';
+import { type CalledServer, RECOGNIZED_ANEW, ServerCall, UNANNOUNCED } from './server-call.js';
 import { MARK, PERMISSIONS, REPORT } from './scripts/lua.generated.js';
 import { NotificationChannel } from './notification-channel.js';
 import { PrimaryWatch } from './sentinel/primary-watch.js';
 import type { SentinelGroup } from './sentinel/sentinel-group.js';
 
-// How long `close` waits for answers under way, in milliseconds.
-const CLOSE_WITHIN = 500;
 // The identity of a server that hangs is requested so many times, and then no more.
 const MAX_READINGS = 3;
 
 // A Redis or Valkey server. The requests of one turn of the event loop go to it in one command. It has no time limits:
 // it answers when the server does, or when the connection ends.
-export class RedisMaster implements Master, GuardedServer, ServerCallContext {
+export class RedisMaster implements Master, GuardedServer, CalledServer {
   readonly clock: Clock;
   readonly connection: Connection;
   readonly guard: RestartGuard | undefined;
   readonly data: ServerRecord | undefined;
   readonly keyspace: Keyspace;
-  readonly encoder: RequestEncoder;
   private readonly queue: RequestQueue;
   private listener: (() => void) | undefined;
   readonly recognition: Recognition;
@@ -72,12 +69,11 @@ export class RedisMaster implements Master, GuardedServer, ServerCallContext {
   constructor(
     readonly name: string,
     readonly client: RedisClient,
-    private readonly context: RedisMasterContext,
+    readonly context: RedisMasterContext,
     readonly isDurable = false,
     sentinels?: SentinelGroup,
   ) {
     this.clock = context.clock;
-    this.encoder = context.encoder;
     this.queue = new RequestQueue({
       clock: context.clock,
       isAlone: context.isAlone ?? false,
@@ -168,11 +164,8 @@ export class RedisMaster implements Master, GuardedServer, ServerCallContext {
       return;
     }
     if (isNewLock(request)) this.askForLock(request, reply);
-    else this.add(request, request.op === 'probe' ? this.judged(reply) : reply);
-  }
-
-  private judged(reply: ReplyCallback): ReplyCallback {
-    return (answer) => void this.permissions.judge(answer).then(reply);
+    else if (request.op === 'probe') this.add(request, (answer) => void this.permissions.judge(answer).then(reply));
+    else this.add(request, reply);
   }
 
   // What would be a new lock is not even sent to a master that does not vote: it could be granted there later.
@@ -310,10 +303,6 @@ export class RedisMaster implements Master, GuardedServer, ServerCallContext {
     return this.notifications?.isListening ?? false;
   }
 
-  get readsMarkers(): boolean {
-    return this.context.readsMarkers ?? false;
-  }
-
   connect(): Promise<void> {
     return this.connection.open();
   }
@@ -343,7 +332,7 @@ export class RedisMaster implements Master, GuardedServer, ServerCallContext {
 
   private async end(): Promise<void> {
     this.notifications?.close();
-    await this.queue.drain(CLOSE_WITHIN);
+    await this.queue.drain();
     this.guard?.close();
     this.watch?.close();
     await this.connection.close();

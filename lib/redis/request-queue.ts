@@ -9,6 +9,8 @@ import { isStateRequest } from './redis-state.js';
 const MAX_AT_ONCE = 128;
 // A single master answers this many while the rest are still being sent; several masters leave the process no time to.
 const MAX_AT_ONCE_ALONE = 32;
+// How long a master that closes waits for answers under way, in milliseconds.
+const DRAIN_WITHIN = 500;
 
 export interface PendingRequest {
   readonly request: ServerRequest;
@@ -75,9 +77,9 @@ export class RequestQueue {
     this.answered.check();
   }
 
-  // Resolves when every request is answered, or after the limit, in milliseconds.
-  drain(limit: number): Promise<void> {
-    return this.answered.metWithin(limit, this.options.clock);
+  // Resolves when every request is answered, or after the limit.
+  drain(): Promise<void> {
+    return this.answered.metWithin(DRAIN_WITHIN, this.options.clock);
   }
 
   // A request that does not fit into the next command goes into the one after it.

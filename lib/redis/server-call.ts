@@ -1,14 +1,14 @@
-import type { Clock, Instant } from '../core/clock.js';
+import type { Instant } from '../core/clock.js';
 import type { Keyspace } from '../core/keyspace.js';
 import type { MasterReply, Quarantine, UnreachableReply } from '../core/master.interface.js';
 import type { Connection } from './connection.js';
 import type { RestartGuard } from './guard/restart-guard.js';
 import type { ServerRecord } from './guard/server-record.js';
 import type { Recognition } from './recognition.js';
-import type { RedisClient } from './redis-client.interface.js';
+import type { RedisClient, RedisMasterContext } from './redis-client.interface.js';
 import { isStateRequest, OTHER_DATA, runStateRequest, type StateRequest } from './redis-state.js';
 import { isReply, LOST_DATA, millisecondsFrom } from './replies.js';
-import { grantsKeys, isNewLock, isVote, type RequestEncoder, type ServerRequest } from './request-encoding.js';
+import { grantsKeys, isNewLock, isVote, type ServerRequest } from './request-encoding.js';
 import type { PendingRequest } from './request-queue.js';
 import { type Examination, ScriptCall, withheld } from './script-call.js';
 import { EXTENDED_AFTER_HEAL } from './scripts/constants.js';
@@ -20,17 +20,15 @@ const UNNAMED: Quarantine = Object.freeze({ reason: 'its sentinels name another 
 
 export const UNANNOUNCED: Quarantine = Object.freeze({ reason: 'it has not confirmed the ttl yet', remaining: 1 });
 
-export interface ServerCallContext {
-  readonly clock: Clock;
+export interface CalledServer {
+  readonly context: RedisMasterContext;
   readonly client: RedisClient;
+  readonly connection: Connection;
   readonly keyspace: Keyspace;
-  readonly encoder: RequestEncoder;
   readonly recognition: Recognition;
   readonly guard: RestartGuard | undefined;
   readonly data: ServerRecord | undefined;
   readonly watch: PrimaryWatch | undefined;
-  readonly connection: Connection;
-  readonly readsMarkers: boolean;
   readonly isListening: boolean;
   readonly quarantine: Quarantine | undefined;
   problem(): UnreachableReply | undefined;
@@ -45,13 +43,13 @@ export class ServerCall extends ScriptCall<ServerRecord> {
   private received: Instant;
 
   constructor(
-    private readonly context: ServerCallContext,
+    private readonly server: CalledServer,
     asked: readonly PendingRequest[],
     repetitions = 0,
   ) {
+    const { connection, context, data, watch } = server;
     const sent = context.clock.read();
-    super(context.connection, asked, sent, context.data, repetitions);
-    const { watch, data } = context;
+    super(connection, asked, sent, data, repetitions);
     this.received = sent;
     if (!watch || !data) return;
     watch.refresh(sent);
@@ -60,10 +58,10 @@ export class ServerCall extends ScriptCall<ServerRecord> {
 
   run(command: 'evalsha' | 'eval'): void {
     const { asked, history, data } = this;
-    const { client, encoder, guard, isListening, keyspace, recognition } = this.context;
+    const { client, context, guard, isListening, keyspace, recognition } = this.server;
     const { script } = recognition;
     const requests = asked.map(({ request }) => request);
-    const parts = encoder.encode(requests, isListening);
+    const parts = context.encoder.encode(requests, isListening);
     const known = command === 'eval' ? script.text : script.sha1;
     const parameters = [known, '0', guard?.markerName ?? '', data?.nonce ?? '', history, keyspace.counters, ...parts];
     client.call(command, parameters).then(
@@ -78,13 +76,13 @@ export class ServerCall extends ScriptCall<ServerRecord> {
   }
 
   runState(request: StateRequest, one: PendingRequest): void {
-    const { client, guard, keyspace, readsMarkers, recognition } = this.context;
-    const server = {
-      marker: guard || readsMarkers ? keyspace.marker : '',
+    const { client, context, guard, keyspace, recognition } = this.server;
+    const known = {
+      marker: guard || context.readsMarkers ? keyspace.marker : '',
       run: recognition.lastReport?.run ?? '',
       replid: this.data?.replid ?? '',
     };
-    runStateRequest(request, server, (script, args) => client.call('eval', [script, 0, ...args])).then(
+    runStateRequest(request, known, (script, args) => client.call('eval', [script, 0, ...args])).then(
       (answer) => {
         // Otherwise the next request would learn no more, and be refused as well.
         if (answer === OTHER_DATA) recognition.run().catch(() => undefined);
@@ -96,16 +94,16 @@ export class ServerCall extends ScriptCall<ServerRecord> {
   }
 
   protected quarantineAfter(values: readonly unknown[], isMarked: boolean): Quarantine | undefined {
-    const { data, context } = this;
+    const { data, server } = this;
     const time = values[this.asked.length];
     // An answer without the marker may be that of another server, whose clock shows another time.
     this.mayCount = this.isCurrent && (!isMarked || this.checkClock(time));
     if (data) {
-      this.received = context.clock.read();
-      if (time !== undefined) context.guard?.contacted(this.received.monotonic);
+      this.received = server.context.clock.read();
+      if (time !== undefined) server.guard?.contacted(this.received.monotonic);
       this.isChecking = data.state === 'checking';
     }
-    return context.quarantine ?? (this.mayCount ? undefined : RECOGNIZED_ANEW);
+    return server.quarantine ?? (this.mayCount ? undefined : RECOGNIZED_ANEW);
   }
 
   // While the identity of the data is checked, an answer counts for nothing: the request is repeated with its token.
@@ -118,7 +116,7 @@ export class ServerCall extends ScriptCall<ServerRecord> {
   // A grant whose ttl the server has not confirmed does not count: the quarantine of another could be too short.
   protected confirmed(one: PendingRequest, grant: MasterReply): MasterReply | undefined {
     const { data, received, sent } = this;
-    const { guard } = this.context;
+    const { guard } = this.server;
     const { request } = one;
     if (!data || !guard) return grant;
     if (request.op === 'beat') data.confirmTtl(request.ttl, sent);
@@ -132,18 +130,18 @@ export class ServerCall extends ScriptCall<ServerRecord> {
   // has to identify itself before it is asked again.
   // Protocol 8.1
   protected examine(why: MasterReply): Examination {
-    const { context, data } = this;
-    const { recognition } = context;
+    const { server, data } = this;
+    const { recognition } = server;
     const before = recognition.lastReport?.run;
     const nonce = data?.nonce;
     data?.check();
     recognition.noteDoubt();
     const verdict: Examination['verdict'] = () => {
-      const problem = context.problem();
-      const { quarantine } = context;
+      const problem = server.problem();
+      const { quarantine } = server;
       const isOther = recognition.lastReport?.run !== before || data?.nonce !== nonce;
       // Another server over the same connection may be one that has a vote already.
-      if (isOther && !problem) context.onVoting();
+      if (isOther && !problem) server.onVoting();
       return (request) => {
         if (problem) return problem;
         if (isOther && !quarantine && request.op !== 'release') return why;
@@ -155,13 +153,13 @@ export class ServerCall extends ScriptCall<ServerRecord> {
 
   // With the text of the script, since the client may not have been allowed to load it.
   protected sendAgain(asked: readonly PendingRequest[]): void {
-    new ServerCall(this.context, asked, this.repetitions + 1).run('eval');
+    new ServerCall(this.server, asked, this.repetitions + 1).run('eval');
   }
 
   // `undefined` while only the sentinels can say whether the grant counts: then it is given as soon as they have.
   private onceNamed(one: PendingRequest, grant: MasterReply): MasterReply | undefined {
     const { primary, sent } = this;
-    const { watch } = this.context;
+    const { watch } = this.server;
     if (!watch || !this.data || !countsIfNamed(one.request) || watch.isConfirmed(primary, sent)) return grant;
     void watch.confirm(primary, sent).then((isConfirmed) => {
       const doubt = watch.quarantine ?? (isConfirmed ? RECOGNIZED_ANEW : UNNAMED);
@@ -171,7 +169,7 @@ export class ServerCall extends ScriptCall<ServerRecord> {
   }
 
   private checkClock(time: unknown): boolean {
-    const { guard } = this.context;
+    const { guard } = this.server;
     if (!guard || !this.data || time === undefined) return true;
     return guard.sampled(this.data, this.sent, millisecondsFrom(time)); // @mutant clock-of-a-server-not-looked-at
   }

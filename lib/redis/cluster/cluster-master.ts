@@ -106,8 +106,8 @@ function shardOf(primary: KnownPrimary, { topology, guard, refusals }: KnownClus
   const served = topology.map.partitionsOf(primary.owner);
   const shard = { address: nameOf(address ?? announced), partitions: served.length };
   if (!node) return { ...shard, state: 'down', reason: topology.fault ?? 'not connected yet' };
-  const { trouble } = node;
-  if (trouble !== undefined) return { ...shard, state: 'down', reason: trouble };
+  const problem = node.problem('');
+  if (problem) return { ...shard, state: 'down', reason: problem.reason };
   if (node.isSilent || node.questions >= MAX_QUESTIONS) return { ...shard, state: 'down', reason: SILENT };
   const refusal = refusals.reasonOf(primary.owner);
   if (refusal !== undefined) return { ...shard, state: 'refused', reason: refusal };
@@ -117,9 +117,6 @@ function shardOf(primary: KnownPrimary, { topology, guard, refusals }: KnownClus
   const share = waits.length === served.length ? '' : `${waits.length} of its ${served.length} partitions: `;
   return { ...shard, state: 'quarantined', reason: `${share}${longest.reason}`, remaining: longest.remaining };
 }
-
-// How long `close` waits for answers under way, in milliseconds.
-const CLOSE_WITHIN = 500;
 
 const NO_PRIMARY: MasterReply = Object.freeze({
   ...{ kind: 'unreachable', reason: 'no primary is known', sent: false },
@@ -382,7 +379,7 @@ export class ClusterMaster implements Master {
 
   private async end(): Promise<void> {
     this.nextVote?.cancel();
-    await Promise.all([...this.queues.values()].map((queue) => queue.drain(CLOSE_WITHIN)));
+    await Promise.all([...this.queues.values()].map((queue) => queue.drain()));
     await this.topology.close();
   }
 

@@ -2,17 +2,16 @@ import { type Clock, elapsedSince, type Instant } from '../../core/clock.js';
 import type { MasterReply, NotificationListener, UnreachableReply } from '../../core/master.interface.js';
 import type { LockObserver } from '../../core/observer.js';
 import { Connection } from '../connection.js';
-import { type Endpoint, type Language, reasonOf } from '../connection-problem.js';
+import type { Endpoint, Language } from '../connection-problem.js';
 import { faultOfVersion, isReply, millisecondsFrom, parseInfo, type ServerIdentity } from '../replies.js';
 import { NotificationChannel } from '../notification-channel.js';
 import type { RedisClient } from '../redis-client.interface.js';
-import { boundScript, type Script } from '../scripts/bound-script.js';
+import { boundScript } from '../scripts/bound-script.js';
 import { nameOf, type NodeAddress } from '../urls.js';
 import { type NodeView, parseNodes, viewFromSlots } from './cluster-map.js';
 
 // This many unanswered commands make a node suspect; fewer may simply be on their way.
 const OVERDUE_ANSWERS = 3;
-const UNBOUND = boundScript('');
 
 interface ClusterNodeContext {
   readonly address: NodeAddress;
@@ -35,7 +34,7 @@ export class ClusterNode {
   // Empty until it is known.
   id = '';
   // Bound to the run of the process: another run does not know it.
-  script: Script = UNBOUND;
+  script = boundScript('');
   identity: ServerIdentity | undefined;
   fault: string | undefined;
   questions = 0;
@@ -78,14 +77,8 @@ export class ClusterNode {
     return !this.isClosed && this.connection.problem === undefined;
   }
 
-  get trouble(): string | undefined {
-    const { problem } = this.connection;
-    if (problem) return reasonOf(problem);
-    return this.isClosed ? 'closed' : undefined;
-  }
-
-  problem(): UnreachableReply | undefined {
-    return this.connection.unreachable(`${this.name}: `);
+  problem(place = `${this.name}: `): UnreachableReply | undefined {
+    return this.connection.unreachable(place);
   }
 
   get isListening(): boolean {

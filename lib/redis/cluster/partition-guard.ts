@@ -96,7 +96,7 @@ export class PartitionRecord extends DataRecord {
     this.votesFrom = isSame ? Math.max(this.votesFrom, from) : from;
     if (!isSame) {
       this.epoch++;
-      this.forgetComparison();
+      this.comparedAt = undefined;
     }
     this.seal = seal;
     this.replid = seal.replid;

@@ -243,7 +243,7 @@ export class ServerRecord extends DataRecord {
     if (this.votes) this.reason = reason;
     this.follow(event);
     this.epoch++;
-    this.forgetComparison();
+    this.comparedAt = undefined;
   }
 
   check(): void {
@@ -285,7 +285,7 @@ export class ServerRecord extends DataRecord {
       this.turnTo(marker);
       if (this.marker !== undefined || this.votes) this.epoch++;
     }
-    if (isNew || report.replid !== this.replid) this.forgetComparison();
+    if (isNew || report.replid !== this.replid) this.comparedAt = undefined;
     this.replid = report.replid;
     this.marker = marker;
     this.knownTtl = marker.knownTtl;
