@@ -67,8 +67,11 @@ export class Recognition {
 
   constructor(private readonly context: RecognitionContext) {}
 
-  noteDoubt(): void {
+  // An answer leaves a doubt.
+  check(): Promise<boolean> {
     this.doubts++;
+    this.context.data?.check();
+    return this.run();
   }
 
   // Resolves with whether the server may be used. Calls before the report arrives share one request.

@@ -66,7 +66,7 @@ export abstract class ScriptCall<Data extends DataRecord> {
       if (answer.kind !== 'granted') return answer;
       // A grant of a master that may have forgotten others does not count.
       // Protocol 8.7
-      return quarantine && isVote(one.request) ? withheld(quarantine) : this.confirmed(one, answer);
+      return quarantine && isVote(one.request) ? this.withheld(quarantine) : this.confirmed(one, answer);
     });
     for (const [why, asked] of doubts) this.repeat(asked, why);
   }
@@ -93,6 +93,11 @@ export abstract class ScriptCall<Data extends DataRecord> {
     ended.then(goOn, goOn);
   }
 
+  // In place of a grant that does not count.
+  protected withheld(quarantine: Quarantine): MasterReply {
+    return { kind: 'quarantined', sent: true, ...quarantine };
+  }
+
   protected failure(error: unknown, asked = this.asked): MasterReply {
     return this.peer.failure(error, tokensOf(asked));
   }
@@ -106,9 +111,4 @@ export abstract class ScriptCall<Data extends DataRecord> {
       if (answer) one.reply(answer);
     });
   }
-}
-
-// The answer to a request that was sent, and whose grant does not count.
-export function withheld(quarantine: Quarantine): MasterReply {
-  return { kind: 'quarantined', sent: true, ...quarantine };
 }

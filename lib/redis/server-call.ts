@@ -10,7 +10,7 @@ import { isStateRequest, OTHER_DATA, runStateRequest, type StateRequest } from '
 import { isReply, LOST_DATA, millisecondsFrom } from './replies.js';
 import { grantsKeys, isNewLock, isVote, type ServerRequest } from './request-encoding.js';
 import type { PendingRequest } from './request-queue.js';
-import { type Examination, ScriptCall, withheld } from './script-call.js';
+import { type Examination, ScriptCall } from './script-call.js';
 import { EXTENDED_AFTER_HEAL } from './scripts/constants.js';
 import type { PrimaryWatch } from './sentinel/primary-watch.js';
 
@@ -123,7 +123,7 @@ export class ServerCall extends ScriptCall<ServerRecord> {
     // Protocol 8.9
     if (!grantsKeys(request) || data.knewTtl(request.ttl, received)) return this.onceNamed(one, grant);
     guard.ttls.repeat();
-    return withheld(UNANNOUNCED);
+    return this.withheld(UNANNOUNCED);
   }
 
   // A server that does not know the script, which belongs to one run of it, may be another one, or have lost its data: it
@@ -134,8 +134,7 @@ export class ServerCall extends ScriptCall<ServerRecord> {
     const { recognition } = server;
     const before = recognition.lastReport?.run;
     const nonce = data?.nonce;
-    data?.check();
-    recognition.noteDoubt();
+    const ended = recognition.check();
     const verdict: Examination['verdict'] = () => {
       const problem = server.problem();
       const { quarantine } = server;
@@ -145,10 +144,10 @@ export class ServerCall extends ScriptCall<ServerRecord> {
       return (request) => {
         if (problem) return problem;
         if (isOther && !quarantine && request.op !== 'release') return why;
-        return quarantine && isNewLock(request) ? withheld(quarantine) : undefined;
+        return quarantine && isNewLock(request) ? this.withheld(quarantine) : undefined;
       };
     };
-    return { ended: recognition.run(), verdict };
+    return { ended, verdict };
   }
 
   // With the text of the script, since the client may not have been allowed to load it.
@@ -163,7 +162,7 @@ export class ServerCall extends ScriptCall<ServerRecord> {
     if (!watch || !this.data || !countsIfNamed(one.request) || watch.isConfirmed(primary, sent)) return grant;
     void watch.confirm(primary, sent).then((isConfirmed) => {
       const doubt = watch.quarantine ?? (isConfirmed ? RECOGNIZED_ANEW : UNNAMED);
-      one.reply(isConfirmed && this.isCurrent ? grant : withheld(doubt));
+      one.reply(isConfirmed && this.isCurrent ? grant : this.withheld(doubt));
     });
     return undefined;
   }

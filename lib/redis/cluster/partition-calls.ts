@@ -8,7 +8,7 @@ import type { MasterReply, MasterRequest, Quarantine } from '../../core/master.i
 import { encodeGroups, isCompared, isVote, RequestEncoder, type RequestGroup } from '../request-encoding.js';
 import { isStateRequest, OTHER_DATA, runStateRequest, type StateRequest } from '../redis-state.js';
 import { isReply, LOST_DATA } from '../replies.js';
-import { type Examination, ScriptCall, withheld } from '../script-call.js';
+import { type Examination, ScriptCall } from '../script-call.js';
 import type { ClusterNames } from './cluster-names.js';
 import type { PartitionGuard, PartitionRecord } from './partition-guard.js';
 import { keysOf, type PartitionedRequest } from './split-request.js';
@@ -232,7 +232,7 @@ class PartitionCall extends ScriptCall<PartitionRecord> {
       const quarantine = data?.quarantineAt(now);
       const isLate = now.monotonic - sent.monotonic > masterTimeout;
       return (request) => {
-        if (quarantine && isVote(request)) return withheld(quarantine);
+        if (quarantine && isVote(request)) return this.withheld(quarantine);
         return repetitions > 0 || (isLate && request.op !== 'release') ? why : undefined;
       };
     };
@@ -252,7 +252,7 @@ class PartitionCall extends ScriptCall<PartitionRecord> {
     let now: MasterReply | undefined;
     let isLate = false;
     topology.views.confirm(this.partition, this.sent, (isConfirmed) => {
-      const counted = isConfirmed && this.isCurrent ? grant : withheld(isConfirmed ? CHANGED : UNCONFIRMED);
+      const counted = isConfirmed && this.isCurrent ? grant : this.withheld(isConfirmed ? CHANGED : UNCONFIRMED);
       if (!isConfirmed) topology.refreshSoon();
       if (isLate) one.reply(counted);
       else now = counted;
