@@ -2,7 +2,8 @@ import type { Instant } from '../../core/clock.js';
 import type { ServerIdentity } from '../replies.js';
 import type { ServerRecord } from './server-record.js';
 import { EXPIRES_EARLY, generationFrom } from '../../core/state/state-entry.js';
-import { type GuardGroup, MAX_PATIENCE, type Reports, type TtlAnnouncements } from './guard-group.js';
+import { type GuardGroup, MAX_PATIENCE, type Reports } from './guard-group.js';
+import type { TtlAnnouncements } from './ttl-announcements.js';
 import { announcementOf, EMPTY, type Marker, type MarkerChange } from './marker.js';
 import { EARLY_AFTER } from './new-masters.js';
 

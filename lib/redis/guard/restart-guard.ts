@@ -1,19 +1,12 @@
 import type { Instant, Timer } from '../../core/clock.js';
 import type { ServerIdentity } from '../replies.js';
 import { ServerRecord, type GuardedServer } from './server-record.js';
-import {
-  distinct,
-  GuardGroup,
-  idOf,
-  NOTHING,
-  type Reports,
-  type RestartGuardContext,
-  TtlAnnouncements,
-} from './guard-group.js';
+import { distinct, GuardGroup, idOf, type Reports, type RestartGuardContext } from './guard-group.js';
 import { FIRST } from './marker.js';
 import { MarkerWriter } from './marker-writer.js';
 import { NewMasters } from './new-masters.js';
 import { StepJudge } from './step-judge.js';
+import { NOTHING, TtlAnnouncements } from './ttl-announcements.js';
 import { Keyspace } from '../../core/keyspace.js';
 import type { Witness } from '../../core/witness.interface.js';
 

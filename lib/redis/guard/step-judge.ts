@@ -3,7 +3,8 @@ import { quorumOf } from '../../core/acquire/quorum-call.js';
 import type { Instant } from '../../core/clock.js';
 import type { ServerRecord } from './server-record.js';
 import { EARLY_FROM } from './new-masters.js';
-import type { GuardGroup, TtlAnnouncements } from './guard-group.js';
+import type { GuardGroup } from './guard-group.js';
+import type { TtlAnnouncements } from './ttl-announcements.js';
 import { judgeStep, type Judgement, movement, type Sample, sampleOf, type ServerClock } from './server-clock.js';
 
 // In milliseconds. Steps that matter to this ttl are noticed even if this process uses longer ones, since others may

@@ -1,7 +1,8 @@
 import type { RedlockOptions } from '../../../lib/core/settings/options.js';
 import { resolveSettings } from '../../../lib/core/settings/settings.js';
 import { ServerRecord } from '../../../lib/redis/guard/server-record.js';
-import { GuardGroup, type Reports, TtlAnnouncements } from '../../../lib/redis/guard/guard-group.js';
+import { GuardGroup, type Reports } from '../../../lib/redis/guard/guard-group.js';
+import { TtlAnnouncements } from '../../../lib/redis/guard/ttl-announcements.js';
 import { GuardRounds } from '../../../lib/redis/guard/restart-guard.js';
 import { MarkerWriter } from '../../../lib/redis/guard/marker-writer.js';
 import { NewMasters } from '../../../lib/redis/guard/new-masters.js';
