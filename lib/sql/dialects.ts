@@ -66,13 +66,18 @@ async function fencePostgresRow(row: FenceRow, run: Run, { allowSavepoint }: Fen
   }
 }
 
+// Names travel as hexadecimal digits, which the character set of the connection does not change.
 const MYSQL_INSERT = `
-  INSERT INTO redlock_fence (resource, token, fences) VALUES (?, 0, 0) ON DUPLICATE KEY UPDATE resource = resource`;
+  INSERT INTO redlock_fence (resource, token, fences) VALUES (UNHEX(?), 0, 0)
+  ON DUPLICATE KEY UPDATE resource = resource`;
 // The newest row, and the one that the other statements of this transaction see.
 const MYSQL_LOCK = `
-  SELECT CAST(token AS CHAR) AS token, CAST(fences AS CHAR) AS fences FROM redlock_fence WHERE resource = ? FOR UPDATE`;
-const MYSQL_SEE = `SELECT CAST(fences AS CHAR) AS fences FROM redlock_fence WHERE resource = ?`;
-const MYSQL_UPDATE = `UPDATE redlock_fence SET token = ?, fences = fences + 1 WHERE resource = ?`;
+  SELECT CAST(token AS CHAR) AS token, CAST(fences AS CHAR) AS fences FROM redlock_fence
+  WHERE resource = UNHEX(?) FOR UPDATE`;
+const MYSQL_SEE = `SELECT CAST(fences AS CHAR) AS fences FROM redlock_fence WHERE resource = UNHEX(?)`;
+const MYSQL_UPDATE = `UPDATE redlock_fence SET token = ?, fences = fences + 1 WHERE resource = UNHEX(?)`;
+// Of `RELEASE SAVEPOINT` in autocommit, which has not kept the savepoint. Its text depends on the language of the server.
+const NO_SAVEPOINT = 1305;
 
 // No refusal rolls back: later statements of the caller would commit by themselves.
 const fenceMysql: Fence = async (rows, run) => {
@@ -81,19 +86,25 @@ const fenceMysql: Fence = async (rows, run) => {
     await run('SAVEPOINT redlock_probe');
     await run('RELEASE SAVEPOINT redlock_probe');
   } catch (error) {
-    throw says(error, /SAVEPOINT redlock_probe does not exist/i) ? ranOutside(names) : error;
+    throw says(error, /SAVEPOINT redlock_probe does not exist/i, NO_SAVEPOINT) ? ranOutside(names) : error;
   }
+  const locked = [];
   for (const row of rows) {
     const { resource, name, token } = row;
-    await run(MYSQL_INSERT, [name]);
-    const newest = only(await run(MYSQL_LOCK, [name]), [resource], ['token', 'fences']);
+    const hex = Buffer.from(name).toString('hex');
+    await run(MYSQL_INSERT, [hex]);
+    const newest = only(await run(MYSQL_LOCK, [hex]), [resource], ['token', 'fences']);
     if (BigInt(newest.token) > BigInt(token)) throw refuse(row, newest.token);
-    const [seen] = await run(MYSQL_SEE, [name]);
-    if (seen?.['fences'] !== newest.fences) {
+    locked.push({ resource, hex, token, fences: newest.fences });
+  }
+  // The first of these may begin the view of the transaction, so no row may still change.
+  for (const { resource, hex, token, fences } of locked) {
+    const [seen] = await run(MYSQL_SEE, [hex]);
+    if (seen?.['fences'] !== fences) {
       const problem = 'came too late: this transaction read before the fence';
-      throw misuse('query', [resource], `${problem}; make the fence its first statement`);
+      throw misuse('query', [resource], `${problem}; fence all its locks in one call, as its first statement`);
     }
-    await run(MYSQL_UPDATE, [token, name]);
+    await run(MYSQL_UPDATE, [token, hex]);
   }
 };
 
@@ -116,10 +127,11 @@ export interface FenceStatement {
  * The fence for SQLite as one statement, for drivers that are synchronous and are not covered by {@link fenceSync}. It does
  * not notice that it runs outside a transaction.
  *
- * @param lock an exclusive lock or a permit whose `fencingToken()` has been awaited
+ * @param lock an exclusive lock or a permit whose `fencingToken()` has been awaited, or all those of the transaction
+ * @throws {LockLostError} unless the lock is held now
  * @throws {RedlockConfigError} if the lock is shared, or its token has not been drawn
  */
-export function fenceStatement(lock: Lock): FenceStatement {
+export function fenceStatement(lock: Lock | readonly Lock[]): FenceStatement {
   return statementOf(fenceRowsOf(lock));
 }
 

@@ -40,7 +40,18 @@ export class StaleTokenError extends LockError {
 }
 
 // Sorted by code units, so that transactions that fence the same resources wait for each other, and do not deadlock.
-export function fenceRowsOf(lock: Lock): readonly FenceRow[] {
+export function fenceRowsOf(locks: Lock | readonly Lock[]): readonly FenceRow[] {
+  const rows = new Map(
+    [locks]
+      .flat()
+      .flatMap(rowsOfLock)
+      .map((row) => [row.name, row]),
+  );
+  if (rows.size === 0) throw new RedlockConfigError('lock', locks, 'must be a lock, or a list of one or more');
+  return [...rows.values()].sort((one, other) => (one.name < other.name ? -1 : 1));
+}
+
+function rowsOfLock(lock: Lock): readonly FenceRow[] {
   const { keys, token } = (lock as Partial<Lock> | null | undefined)?.fence ?? {};
   if (!keys) throw new RedlockConfigError('lock', lock, 'must be a lock of this version of nestjs-redlock');
   if (lock.mode === 'shared') {
@@ -50,6 +61,8 @@ export function fenceRowsOf(lock: Lock): readonly FenceRow[] {
     const problem = 'has no token: call `await lock.fencingToken()` before the transaction begins';
     throw misuse('lock', lock.resources, `${problem}, so that an outage of the masters cannot hold it open`);
   }
+  // The table alone would let it pass if the masters have lost their counters.
+  lock.assertHeld();
   // In the order of the keys.
   const resources = [...lock.resources].sort();
   return keys.map((key, index) => {
@@ -88,10 +101,12 @@ export function rowsOf(answer: unknown): readonly Row[] {
   return Array.isArray(list) ? (list.filter((row) => typeof row === 'object' && row !== null) as Row[]) : [];
 }
 
-// Whether an error or one of its causes says so: object mappers wrap the errors of drivers.
-export function says(error: unknown, text: RegExp): boolean {
+// What an error or one of its causes says: object mappers wrap the errors of drivers.
+export function says(error: unknown, text: RegExp, errno?: number): readonly string[] | undefined {
   for (let each = error, depth = 0; each instanceof Error && depth < 5; each = each.cause, depth++) {
-    if (text.test(each.message)) return true;
+    const found = text.exec(each.message);
+    if (found) return found;
+    if (errno !== undefined && (each as { readonly errno?: unknown }).errno === errno) return [];
   }
-  return false;
+  return undefined;
 }

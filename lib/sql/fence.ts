@@ -1,7 +1,7 @@
 import type { Lock } from '../core/lock.js';
 import { flag, method, only, optional, readOptions, type TableOf } from '../core/settings/table.js';
 import { dialectOf, type FenceDialect, FENCES, NESTED_BEGIN, statementOf } from './dialects.js';
-import { fenceRowsOf, misuse, ranOutside, rowsOf, type Run, says } from './fence-row.js';
+import { type FenceRow, fenceRowsOf, misuse, ranOutside, rowsOf, type Run, says } from './fence-row.js';
 
 /**
  * Sends a statement in the transaction that is to be fenced, and returns what the driver returns. The parameters are `$1`,
@@ -51,8 +51,8 @@ const queryFunction = method<FenceQuery>('a function that sends a statement in t
  * Fences a transaction: from here on, no transaction that was fenced by an earlier holder of the lock's resources commits
  * while this one is open, and none ever does when this one has committed. Waits for such a transaction that is open.
  *
- * Make it the first statement of every transaction under the lock, also of one that only reads, and read afterwards. The
- * table is that of {@link fenceMigration}.
+ * Make it the first statement of every transaction under the lock, also of one that only reads, and read afterwards. A
+ * transaction under several locks fences all of them in one call. The table is that of {@link fenceMigration}.
  *
  * ```ts
  * await locks.withLock('stock:teapot', async (lock) => {
@@ -63,15 +63,20 @@ const queryFunction = method<FenceQuery>('a function that sends a statement in t
  * });
  * ```
  *
- * @param lock an exclusive lock or a permit whose `fencingToken()` has been awaited
+ * @param lock an exclusive lock or a permit whose `fencingToken()` has been awaited, or all those of the transaction
  * @param query sends a statement in the transaction, on its connection
+ * @throws {LockLostError} unless the lock is held now
  * @throws {StaleTokenError} if a later holder has fenced before: let the transaction roll back
  * @throws {RedlockConfigError} if an argument is invalid, or `query` does not send to a transaction, or sends to one
  *   inside a savepoint or, on MySQL, to one that has read before; the database is not one that locks rows, or has no table
  * @throws the error of the driver, for example `40001` or `40P01`: run the whole transaction again
  * @see https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
  */
-export async function fence(lock: Lock, query: FenceQuery, options: FenceOptions = {}): Promise<void> {
+export async function fence(
+  lock: Lock | readonly Lock[],
+  query: FenceQuery,
+  options: FenceOptions = {},
+): Promise<void> {
   const { dialect, allowSavepoint } = readOptions('fence', options, FENCE_OPTIONS);
   const send = queryFunction('query', query);
   const rows = fenceRowsOf(lock);
@@ -79,7 +84,7 @@ export async function fence(lock: Lock, query: FenceQuery, options: FenceOptions
     try {
       return rowsOf(await send(sql.trim(), params));
     } catch (error) {
-      throw missing(lock, error);
+      throw missing(rows, error);
     }
   };
   await FENCES[dialect ?? (await dialectOf(rows, run))](rows, run, { allowSavepoint });
@@ -88,20 +93,21 @@ export async function fence(lock: Lock, query: FenceQuery, options: FenceOptions
 /**
  * {@link fence} for SQLite drivers whose transactions are synchronous.
  *
- * @param lock an exclusive lock or a permit whose `fencingToken()` has been awaited
+ * @param lock an exclusive lock or a permit whose `fencingToken()` has been awaited, or all those of the transaction
  * @param database the connection, inside its transaction
+ * @throws {LockLostError} unless the lock is held now
  * @throws {StaleTokenError} if a later holder has fenced before: let the transaction roll back
  * @throws {RedlockConfigError} if an argument is invalid, no transaction is open, or there is no table
  * @throws the error of the driver, for example `database is locked`: run the whole transaction again
  */
-export function fenceSync(lock: Lock, database: SyncDatabase): void {
+export function fenceSync(lock: Lock | readonly Lock[], database: SyncDatabase): void {
   const rows = fenceRowsOf(lock);
   if (isOutside(database)) throw ranOutside(rows.map(({ resource }) => resource));
   const { sql, params, check } = statementOf(rows);
   try {
     check(database.prepare(sql).all(...params));
   } catch (error) {
-    throw missing(lock, error);
+    throw missing(rows, error);
   }
 }
 
@@ -116,7 +122,8 @@ function isOutside(database: SyncDatabase): boolean {
   return true;
 }
 
-function missing({ resources }: Lock, error: unknown): unknown {
+function missing(rows: readonly FenceRow[], error: unknown): unknown {
+  const resources = rows.map(({ resource }) => resource);
   if (!says(error, /redlock_fence["'`]? (?:does not|doesn't) exist|no such table: \S*redlock_fence/i)) return error;
   return misuse('query', resources, 'found no table redlock_fence: run `fenceMigration` in a migration', error);
 }

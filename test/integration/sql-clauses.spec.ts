@@ -27,7 +27,7 @@ const CLAUSES: Readonly<Record<Exclude<FenceDialect, 'sqlite'>, readonly (readon
     ['FOR UPDATE', (sql) => sql.replace('FOR UPDATE', '')],
     [
       'the look by the eyes of the transaction',
-      (sql) => (/AS fences FROM \S+ WHERE \S+ = \?$/.test(sql) && !sql.includes('token') ? `${sql} FOR UPDATE` : sql),
+      (sql) => (/AS fences FROM \S+ WHERE \S+ = \S+$/.test(sql) && !sql.includes('token') ? `${sql} FOR UPDATE` : sql),
     ],
     ['the stored token', (sql) => sql.replace('CAST(token AS CHAR)', "'0'")],
     ['the new token', (sql) => sql.replace('token = ?, ', 'token = GREATEST(0 * ?, token), ')],

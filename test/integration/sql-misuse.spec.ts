@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { createPool } from 'mysql2/promise';
+import { createConnection, createPool } from 'mysql2/promise';
 import pg from 'pg';
 import { fence } from '../../lib/sql/index.js';
 import { LONGEST_NAME } from '../../lib/sql/fence-row.js';
@@ -114,6 +114,29 @@ describe.each(fencedDatabases().map((database) => [database.name, database] as c
 
   if (isPostgres) describePostgres(() => arena);
   else {
+    it('the character set of a connection neither splits nor merges names', async () => {
+      const latin = await createConnection({ uri: arena.url, charset: 'LATIN1_SWEDISH_CI' });
+      const fenceOf = async (token: number, name: string): Promise<string> => {
+        await latin.beginTransaction();
+        return outcomeOf(fence(lockWith(token, [name]), (sql, params) => latin.query(sql, params)));
+      };
+      try {
+        await arena.one.begin('READ COMMITTED');
+        await arena.one.fenceFor(lockWith(57, ['café', 'ключ']));
+        await arena.one.commit();
+        await expect(fenceOf(41, 'café')).resolves.toBe('STALE_TOKEN');
+        await expect(fenceOf(41, 'слон')).resolves.toBe('passed');
+      } finally {
+        await latin.end();
+      }
+    });
+
+    it('autocommit is seen by a server of any language', async () => {
+      await arena.one.send(`SET lc_messages = 'de_DE'`);
+      await expect(arena.one.fence(41)).rejects.toThrow(/ran outside a transaction/);
+      await arena.one.send(`SET lc_messages = 'en_US'`);
+    });
+
     it('a read before the fence is named', async () => {
       await arena.one.begin('REPEATABLE READ');
       await arena.one.count();
@@ -121,7 +144,8 @@ describe.each(fencedDatabases().map((database) => [database.name, database] as c
       await arena.two.fence(41);
       await arena.two.commit();
       await expect(arena.one.fence(57)).rejects.toThrow(
-        'fence of "stock" came too late: this transaction read before the fence; make the fence its first statement',
+        'fence of "stock" came too late: this transaction read before the fence; ' +
+          'fence all its locks in one call, as its first statement',
       );
     });
   }

@@ -62,15 +62,16 @@ describe.each(databases)('On %s', (_, start) => {
       await database.onApplicationShutdown();
     });
 
-    /** A holder whose lock has ended without its knowledge, and the next one. */
+    /** A holder whose lock ends without its knowledge, because its clock stands still, and the next one. */
     async function twoHolders(item: string): Promise<[Lock, Lock]> {
-      const holder = async (): Promise<Lock> => {
-        const lock = await module.get(LockService).acquire(`stock:${item}`);
-        await lock.fencingToken();
-        await lock.release();
-        return lock;
-      };
-      return [await holder(), await holder()];
+      const locks = module.get(LockService);
+      const late = await locks.acquire(`stock:${item}`);
+      await late.fencingToken();
+      await late.release();
+      const next = await locks.acquire(`stock:${item}`);
+      await next.fencingToken();
+      const { resources, mode, fence } = late;
+      return [{ resources, mode, fence, assertHeld: () => undefined } as Lock, next];
     }
 
     it('accepts several transactions under one lock', async () => {
@@ -89,6 +90,13 @@ describe.each(databases)('On %s', (_, start) => {
       await table.write('b', 7, next);
       await expect(table.write('b', 9, late)).rejects.toThrow(StaleWriteError);
       await expect(table.look('b')).resolves.toBe(7);
+    });
+
+    it('refuses a write under a lock that the clock shows as lost, before another holder is there', async () => {
+      const lock = await module.get(LockService).acquire('stock:d');
+      await lock.fencingToken();
+      await lock.release();
+      await expect(table.write('d', 9, lock)).rejects.toThrow(StaleWriteError);
     });
 
     it('refuses a late read, too', async () => {

@@ -193,6 +193,58 @@ export const SCHEDULES: readonly Schedule[] = [
     },
     expected: () => ({ fence: STALE, count: 10 }),
   },
+  ...[
+    { what: 'two resources of one lock', locks: () => [lockWith(T2, ['lock:a', 'lock:b'])] },
+    { what: 'two locks in one call', locks: () => [lockWith(T2, ['lock:b']), lockWith(T2 + 1, ['lock:a'])] },
+  ].map(({ what, locks }): Schedule => ({
+    title: `T2 fences ${what} while the transaction of T1 has the second: it waits, and then sees what T1 wrote`,
+    run: async (arena, level) => {
+      const { one, two } = arena;
+      await one.begin(level);
+      await one.fenceFor(lockWith(T1, ['lock:b']));
+      await one.set(9);
+      await two.begin(level);
+      const fence = outcomeOf(two.fenceFor(locks()));
+      await arena.untilWaiting();
+      await one.commit();
+      const found = await fence;
+      return { fence: found, sees: found === PASSED ? await two.count() : undefined };
+    },
+    expected: (dialect, level) =>
+      dialect === 'postgres' && isStrict(level)
+        ? { fence: SERIALIZATION, sees: undefined }
+        : { fence: PASSED, sees: 9 },
+  })),
+  {
+    title:
+      'T2 fences a second lock by a second call, and T1 has committed under it since the first: never with old data',
+    run: async (arena, level) => {
+      const { one, two } = arena;
+      await two.begin(level);
+      await two.fenceFor(lockWith(T2, ['lock:a']));
+      await one.begin(level);
+      await one.fenceFor(lockWith(T1, ['lock:b']));
+      await one.set(9);
+      await one.commit();
+      const fence = await outcomeOf(two.fenceFor(lockWith(T2, ['lock:b'])));
+      return { fence, sees: fence === PASSED ? await two.count() : undefined };
+    },
+    expected: (dialect, level) => {
+      if (dialect === 'postgres' && isStrict(level)) return { fence: SERIALIZATION, sees: undefined };
+      return dialect === 'mysql' && level === 'REPEATABLE READ'
+        ? { fence: MISUSE, sees: undefined }
+        : { fence: PASSED, sees: 9 };
+    },
+  },
+  {
+    title: 'a second call for a second lock passes if nothing has been committed under it since the first',
+    run: async ({ two }, level) => {
+      await two.begin(level);
+      await two.fenceFor(lockWith(T2, ['lock:a']));
+      return { fence: await outcomeOf(two.fenceFor(lockWith(T2, ['lock:b']))) };
+    },
+    expected: () => ({ fence: PASSED }),
+  },
 ];
 
 export { T0 };

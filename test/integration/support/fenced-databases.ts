@@ -17,7 +17,7 @@ export function lockWith(
   mode = 'exclusive',
 ): Lock {
   const resources = keys.map((key) => key.replace(/^lock:/, ''));
-  return { resources, mode, fence: { keys, token } } as unknown as Lock;
+  return { resources, mode, fence: { keys, token }, assertHeld: () => undefined } as unknown as Lock;
 }
 
 /** One connection to a database with the table `stock`, whose only row has a count. */
@@ -45,7 +45,7 @@ export abstract class Session {
     return this.fenceFor(lockWith(token), options);
   }
 
-  fenceFor(lock: Lock, options?: FenceOptions): Promise<void> {
+  fenceFor(lock: Lock | readonly Lock[], options?: FenceOptions): Promise<void> {
     return fence(lock, (sql, params) => this.send(this.mutation(sql), params), options);
   }
 }

@@ -31,10 +31,14 @@ const locks = app.get(LockService);
 
 async function section(lock, item, session) {
   const token = await lock.fencingToken();
+  const { resources, mode, fence: row } = lock;
+  // Also as a holder whose clock stands still, so that the table alone decides.
+  const fencedLock = pick([lock, { resources, mode, fence: row, assertHeld() {} }]);
   mayStop();
   await session.begin(pick(levels));
   try {
-    if (fenced) await fence(lock, (sql, params) => session.query(sql, params), { dialect: pick([dialect, undefined]) });
+    if (fenced)
+      await fence(fencedLock, (sql, params) => session.query(sql, params), { dialect: pick([dialect, undefined]) });
     const read = () => session.rows(`SELECT count, version FROM stock WHERE item = '${item}'`);
     const [{ count: base, version }] = await read();
     mayStop();

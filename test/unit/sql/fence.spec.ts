@@ -156,12 +156,20 @@ describe('A fence', () => {
     }
   });
 
-  it('does not need the masters, or the lock: the table decides', async () => {
-    const lock = await fenced(await (await locksWith()).acquire('stock'));
+  it('refuses a lock that is not held before its first statement, also if the table has no later token', async () => {
+    const locks = await locksWith();
+    const [lock, other] = [await fenced(await locks.acquire('stock')), await fenced(await locks.acquire('order'))];
     await lock.release();
-    expect(() => fenceStatement(lock)).not.toThrow();
-    const noDatabase = { exec: never, prepare: never };
-    expect(() => fenceSync(lock, noDatabase)).toThrow('a statement was sent');
+    const lost = expect.objectContaining({ code: 'LOCK_LOST', resources: ['stock'] });
+    await expect(fence(lock, never)).rejects.toEqual(lost);
+    await expect(fence([other, lock], never)).rejects.toEqual(lost);
+    expect(() => fenceSync(lock, { exec: never, prepare: never })).toThrow(/lost the lock on "stock"/);
+    expect(() => fenceStatement(lock)).toThrow(/lost the lock on "stock"/);
+    expect(() => fenceSync(other, { exec: never, prepare: never })).toThrow('a statement was sent');
+  });
+
+  it('refuses an empty list of locks', async () => {
+    await expect(fence([], never)).rejects.toThrow(/lock must be a lock, or a list of one or more/);
   });
 });
 

@@ -11,7 +11,7 @@ const [T1, T2] = [41, 57];
 /** A lock with a token, as far as a fence looks at it. */
 function lockWith(token: number, keys = ['lock:stock']): Lock {
   const resources = keys.map((key) => key.replace(/^lock:/, ''));
-  return { resources, mode: 'exclusive', fence: { keys, token } } as unknown as Lock;
+  return { resources, mode: 'exclusive', fence: { keys, token }, assertHeld: () => undefined } as unknown as Lock;
 }
 
 let folder: string;
@@ -95,6 +95,13 @@ describe('On SQLite', () => {
     two.exec('COMMIT');
     one.exec('BEGIN');
     expect(() => fenceSync(lockWith(T1, ['lock:a', 'lock:b']), one)).toThrow(/fence of "b" refused/);
+  });
+
+  it('several locks have one fence, also one that is named twice', () => {
+    one.exec('BEGIN');
+    const [a, b] = [lockWith(T1, ['lock:a']), lockWith(T2, ['lock:b'])];
+    fenceSync([b, a, b], one);
+    expect(() => fenceSync([a, lockWith(T1, ['lock:b'])], one)).toThrow(/fence of "b" refused/);
   });
 
   it('tokens of any size are distinguished', () => {

@@ -1,8 +1,8 @@
 import { ConflictException } from '@nestjs/common';
 
-/** A later holder of the lock has used the row, so the writer has lost its lock meanwhile. */
+/** The writer has lost its lock meanwhile, and a later holder may have used the row. */
 export class StaleWriteError extends ConflictException {
-  constructor(item: string, token: number) {
-    super(`${item}: the lock was lost before the write, and another process has the row now (token ${token})`);
+  constructor(item: string) {
+    super(`${item}: the lock was lost before the write, and another process may have the row now`);
   }
 }

@@ -1,5 +1,5 @@
 import { Inject, Injectable, NotFoundException, type OnModuleInit } from '@nestjs/common';
-import type { Lock } from 'nestjs-redlock';
+import { type Lock, LockLostError } from 'nestjs-redlock';
 import { fence, fenceMigration, StaleTokenError } from 'nestjs-redlock/sql';
 import type { Config } from '../config.js';
 import { CONFIG } from '../config.token.js';
@@ -29,12 +29,12 @@ export class StockTable implements OnModuleInit {
     return this.database.transaction((sql) => countOf(sql, item));
   }
 
-  /** @throws {StaleWriteError} if a later holder has read or written the row before */
+  /** @throws {StaleWriteError} if the lock is lost, or a later holder has read or written the row before */
   async read(item: string, lock: Lock): Promise<number> {
     return this.fenced(item, lock, (sql) => countOf(sql, item));
   }
 
-  /** @throws {StaleWriteError} if a later holder has read or written the row before */
+  /** @throws {StaleWriteError} if the lock is lost, or a later holder has read or written the row before */
   async write(item: string, count: number, lock: Lock): Promise<void> {
     await this.fenced(item, lock, (sql) => sql.query(WRITE, [item, count]));
   }
@@ -49,7 +49,8 @@ export class StockTable implements OnModuleInit {
         return work(sql);
       });
     } catch (error) {
-      throw error instanceof StaleTokenError ? new StaleWriteError(item, error.token) : error;
+      const isLate = error instanceof StaleTokenError || error instanceof LockLostError;
+      throw isLate ? new StaleWriteError(item) : error;
     }
   }
 }
