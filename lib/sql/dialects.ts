@@ -1,5 +1,6 @@
 import type { Lock } from '../core/lock.js';
 import {
+  escaped,
   type FenceRow,
   fenceRowsOf,
   misuse,
@@ -21,25 +22,33 @@ interface FenceSettings {
 
 type Fence = (rows: readonly FenceRow[], run: Run, settings: FenceSettings) => Promise<void>;
 
-// Exactly one row, also for a stale token. A row that is inserted or updated inside a savepoint has the number of the
-// subtransaction, and not that of the transaction. Each parameter stands once and in order, so that `$1` can become `?`.
+// A stale token is an error of this statement itself, which has the stored one in its text: it aborts the transaction at once,
+// so that its COMMIT rolls back, also where nothing awaits the fence or its refusal is swallowed, and no row stays locked.
+// A row that is inserted or updated inside a savepoint has the number of the subtransaction, and not that of the transaction.
+// Each parameter stands once and in order, so that `$1` can become `?`.
 const POSTGRES_FENCE = `
   WITH f AS (
     INSERT INTO redlock_fence AS f (resource, token) VALUES ($1::text, $2::text::bigint)
-    ON CONFLICT (resource) DO UPDATE SET token = EXCLUDED.token WHERE f.token <= EXCLUDED.token
+    ON CONFLICT (resource) DO UPDATE SET token = CASE WHEN f.token <= EXCLUDED.token THEN EXCLUDED.token
+      ELSE CAST('redlock: stale fencing token, the table has ' || f.token AS integer) END
     RETURNING token, xmin::text AS x
   )
   SELECT (SELECT token::text FROM f) AS fenced, (SELECT x FROM f) AS x, pg_current_xact_id()::text AS tx,
     (pg_current_xact_id()::text::numeric % 4294967296)::text AS top`;
-// Another transaction, or none: autocommit, or another connection of the pool. The setting, which ends with the transaction,
-// is its number and, line by line, what it has fenced.
+const POSTGRES_STALE = /redlock: stale fencing token, the table has (\d+)/;
+// Another transaction, or none: autocommit, or another connection of the pool. The setting, which ends with the transaction or
+// the savepoint, is its number and, line by line, what it has fenced: `again` is what a savepoint does not undo.
 const POSTGRES_CONFIRM = `
-  SELECT pg_current_xact_id_if_assigned()::text AS tx,
-    set_config('redlock.fence', CASE split_part(current_setting('redlock.fence', true), chr(10), 1) WHEN $1::text
-      THEN current_setting('redlock.fence', true) ELSE $2::text END || chr(10) || $3::text, true) AS fenced`;
-const POSTGRES_STORED = `SELECT token::text AS token FROM redlock_fence WHERE resource = $1::text`;
-// An error aborts the transaction: its COMMIT rolls back, also where the refusal is swallowed, and no row stays locked.
-const POSTGRES_POISON = `SELECT CAST('redlock: stale fencing token' AS integer)`;
+  WITH now AS (
+    SELECT $1::text AS tx, $2::text AS line, string_to_array(current_setting('redlock.fence', true), chr(10)) AS lines
+  ), before AS MATERIALIZED (
+    SELECT line, CASE lines[1] WHEN tx THEN lines ELSE ARRAY[tx] END AS lines FROM now
+  )
+  SELECT pg_current_xact_id_if_assigned()::text AS tx, (line = ANY (lines))::text AS again, CASE WHEN line <> ALL (lines)
+    THEN length(set_config('redlock.fence', array_to_string(lines || line, chr(10)), true)) END AS length
+  FROM before`;
+// Any other refusal aborts the transaction, too.
+const POSTGRES_POISON = `SELECT CAST('redlock: refused' AS integer)`;
 
 const fencePostgres: Fence = async (rows, run, settings) => {
   try {
@@ -50,17 +59,20 @@ const fencePostgres: Fence = async (rows, run, settings) => {
   }
 };
 
+// For the trigger it begins with the resource; with its name, no two locks have the same.
+const lineOf = ({ resource, name, token }: FenceRow): string => `${escaped(resource)} ${token} ${name}`;
+
 async function fencePostgresRow(row: FenceRow, run: Run, { allowSavepoint }: FenceSettings): Promise<void> {
   const { resource, name, token } = row;
-  const answer = await run(POSTGRES_FENCE, [name, token]);
-  const { fenced, x, tx, top } = only(answer, [resource], ['tx', 'top']);
-  if (fenced !== token) {
-    const { token: stored } = only(await run(POSTGRES_STORED, [name]), [resource], ['token']);
-    throw refuse(row, stored);
-  }
-  const confirmed = await run(POSTGRES_CONFIRM, [tx, tx, name]);
-  if (confirmed[0]?.['tx'] !== tx) throw ranOutside([resource]);
-  if (x !== top && !allowSavepoint) {
+  const answer = await run(POSTGRES_FENCE, [name, token]).catch((error: unknown) => {
+    const [, stored] = says(error, POSTGRES_STALE) ?? [];
+    throw stored === undefined ? error : refuse(row, stored);
+  });
+  const { fenced, x, tx, top } = only(answer, [resource], ['fenced', 'tx', 'top']);
+  if (fenced !== token) throw unrecognized([resource], answer);
+  const [confirmed] = await run(POSTGRES_CONFIRM, [tx, lineOf(row)]);
+  if (confirmed?.['tx'] !== tx) throw ranOutside([resource]);
+  if (x !== top && confirmed['again'] !== 'true' && !allowSavepoint) {
     const problem = 'ran inside a savepoint: fence before the first nested transaction';
     throw misuse('query', [resource], `${problem}, or pass \`allowSavepoint: true\``);
   }

@@ -4,8 +4,11 @@ import type { Lock } from '../core/lock.js';
 
 // In bytes of UTF-8: each of the databases can index that many.
 export const LONGEST_NAME = 1_024;
-// The names of keys contain NUL, which PostgreSQL does not store, and the setting that its trigger reads has a name in each line.
+// The names of keys contain NUL, which PostgreSQL does not store, and the setting that its trigger reads has one in each line.
 const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\0': '\\0', '\n': '\\n' };
+
+export const escaped = (name: string): string =>
+  name.replace(/[\\\0\n]/g, (character) => ESCAPES[character] ?? character);
 
 /** A row of the table `redlock_fence`, and the token that it is to have. */
 export interface FenceRow {
@@ -67,7 +70,7 @@ function rowsOfLock(lock: Lock): readonly FenceRow[] {
   const resources = [...lock.resources].sort();
   return keys.map((key, index) => {
     const resource = resources[index] ?? key;
-    const name = key.replace(/[\\\0\n]/g, (character) => ESCAPES[character] ?? character);
+    const name = escaped(key);
     if (Buffer.byteLength(name) <= LONGEST_NAME) return { resource, name, token: String(token) };
     throw misuse('lock', [resource], `has a name of more than ${LONGEST_NAME} bytes: use a shorter resource`);
   });

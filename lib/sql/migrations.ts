@@ -2,13 +2,13 @@ import { RedlockConfigError } from '../core/errors.js';
 import { type FenceDialect } from './dialects.js';
 import { LONGEST_NAME } from './fence-row.js';
 
-// The trigger reads the setting that the fence leaves. An argument is the beginning of a name that must be fenced.
+// The trigger reads the setting that the fence leaves. An argument is the beginning of a resource that must be fenced.
 const POSTGRES_TRIGGER = `CREATE OR REPLACE FUNCTION redlock_require_fence() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   fenced text[] := string_to_array(current_setting('redlock.fence', true), chr(10));
 BEGIN
   IF fenced[1] IS DISTINCT FROM pg_current_xact_id()::text
-    OR (TG_NARGS > 0 AND NOT EXISTS (SELECT FROM unnest(fenced[2:]) AS name WHERE starts_with(name, TG_ARGV[0])))
+    OR (TG_NARGS > 0 AND NOT EXISTS (SELECT FROM unnest(fenced[2:]) AS line WHERE starts_with(line, TG_ARGV[0])))
   THEN
     RAISE EXCEPTION 'redlock: % of "%" without a fence in this transaction', TG_OP, TG_TABLE_NAME
       USING HINT = 'Call fence(lock, query) with the query function of the same transaction first.';

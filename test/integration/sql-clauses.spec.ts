@@ -9,16 +9,23 @@ const PATIENCE = 500;
 /** What is left out of the statements, and what instead of it makes them valid. */
 const CLAUSES: Readonly<Record<Exclude<FenceDialect, 'sqlite'>, readonly (readonly [string, Mutation])[]>> = {
   postgres: [
-    ['the comparison of tokens', (sql) => sql.replace('WHERE f.token <= EXCLUDED.token', '')],
+    ['the comparison of tokens', (sql) => sql.replace(/CASE WHEN f[^]*? END/, 'EXCLUDED.token')],
     ['equality, which lets a holder fence again', (sql) => sql.replace('<= EXCLUDED', '< EXCLUDED')],
-    ['the update', (sql) => sql.replace(/DO UPDATE SET token = EXCLUDED.token WHERE \S+ <= \S+/, 'DO NOTHING')],
-    ['the new token', (sql) => sql.replace('SET token = EXCLUDED.token', 'SET token = f.token')],
+    ['the update', (sql) => sql.replace(/DO UPDATE[^]*? END/, 'DO NOTHING')],
+    ['the new token', (sql) => sql.replace('THEN EXCLUDED.token', 'THEN f.token')],
+    ['the error', (sql) => sql.replace(/CAST\('redlock: stale[^]*? END/, 'f.token END')],
+    ['the stored token in the error', (sql) => sql.replace(`|| f.token`, `|| 'another'`)],
     ['ON CONFLICT', (sql) => sql.replace(/ON CONFLICT[^]*?(?=RETURNING)/, '')],
     ['the token that was stored', (sql) => sql.replace('(SELECT token::text FROM f)', "'57'")],
     ['the transaction of the row', (sql) => sql.replace('(SELECT x FROM f) AS x', "'0' AS x")],
     ['the number of the outermost transaction', (sql) => sql.replace('xmin::text AS x', "'0' AS x")],
-    ['the comparison of transactions', (sql) => sql.replace(/pg_current_xact_id_if_assigned\(\)::text/, '$1::text')],
-    ['the poison', (sql) => (sql.includes('CAST(') ? 'SELECT 1' : sql)],
+    [
+      'the comparison of transactions',
+      (sql) => sql.replace('pg_current_xact_id_if_assigned()::text', '(SELECT tx FROM now)'),
+    ],
+    ['the look at what was fenced before', (sql) => sql.replace('(line = ANY (lines))', 'true')],
+    ['what was fenced before', (sql) => sql.replace('(line = ANY (lines))', 'false')],
+    ['the poison', (sql) => (sql.includes('redlock: refused') ? 'SELECT 1' : sql)],
   ],
   mysql: [
     ['the savepoint, which autocommit does not keep', (sql) => (sql.includes('SAVEPOINT') ? 'SELECT 1' : sql)],

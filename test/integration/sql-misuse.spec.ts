@@ -191,6 +191,22 @@ function describePostgres(arena: () => Arena): void {
     await arena().renewOne();
   });
 
+  it('the setting does not grow with fences that the transaction has already, and no answer has it', async () => {
+    const { one } = arena();
+    const answers: unknown[] = [];
+    const lengthAfter = async (fences: number): Promise<number> => {
+      for (let i = 0; i < fences; i++) {
+        await fence(lockWith(41), async (sql, params) => answers.push(await one.send(sql, params)) && answers.at(-1));
+      }
+      const { rows } = (await one.send(`SELECT length(current_setting('redlock.fence'))`)) as { rows: object[] };
+      return Number(Object.values(rows[0]!)[0]);
+    };
+    await one.begin('READ COMMITTED');
+    const length = await lengthAfter(1);
+    await expect(lengthAfter(3)).resolves.toBe(length);
+    expect(JSON.stringify(answers)).not.toContain('lock:stock');
+  });
+
   describe('the trigger', () => {
     const guard = (argument = ''): Promise<unknown> =>
       arena().watch.send(
@@ -256,6 +272,17 @@ function describePostgres(arena: () => Arena): void {
       await expect(one.set(1)).rejects.toThrow(unfenced);
     });
 
+    it('refuses a write after a stale fence was swallowed by a savepoint', async () => {
+      const { one } = arena();
+      await arena().reset(57);
+      await guard();
+      await one.begin('READ COMMITTED');
+      await one.send('SAVEPOINT nested');
+      await expect(outcomeOf(one.fence(41))).resolves.toBe('STALE_TOKEN');
+      await one.send('ROLLBACK TO nested');
+      await expect(one.set(1)).rejects.toThrow(unfenced);
+    });
+
     it('is not fooled by a setting that another transaction has left', async () => {
       const { one } = arena();
       await guard();
@@ -266,9 +293,9 @@ function describePostgres(arena: () => Arena): void {
       await one.send('RESET redlock.fence');
     });
 
-    it('with an argument, accepts only the fence of a resource whose name begins so', async () => {
+    it('with an argument, accepts only the fence of a resource that begins so', async () => {
       const { one, watch } = arena();
-      await guard(`'lock:stock:'`);
+      await guard(`'stock:'`);
       await one.begin('READ COMMITTED');
       await one.fenceFor(lockWith(41, ['lock:order:1']));
       await expect(one.set(1)).rejects.toThrow(unfenced);
@@ -278,6 +305,18 @@ function describePostgres(arena: () => Arena): void {
       await one.set(9);
       await one.commit();
       await expect(watch.count()).resolves.toBe(9);
+    });
+
+    it('with an argument, accepts the fence of a permit, and of a lock with a prefix of several words', async () => {
+      const { one, watch } = arena();
+      await guard(`'stock:'`);
+      for (const [index, key] of ['lock:\0permit:0:stock:teapot', 'shop:prod:\0key:stock:teapot'].entries()) {
+        await one.begin('READ COMMITTED');
+        await one.fenceFor(Object.assign(lockWith(41, [key]), { resources: ['stock:teapot'] }));
+        await one.set(index);
+        await one.commit();
+        await expect(watch.count()).resolves.toBe(index);
+      }
     });
   });
 }

@@ -158,12 +158,15 @@ export const SCHEDULES: readonly Schedule[] = [
   },
   {
     title: 'a fence inside a savepoint is refused, because it does not outlive ROLLBACK TO',
-    run: async ({ one }, level) => {
+    run: async (arena, level) => {
+      const { one, watch } = arena;
       await one.begin(level);
       await one.send('SAVEPOINT nested');
-      return { fence: await outcomeOf(one.fence(T1)) };
+      const fence = await outcomeOf(one.fence(T1));
+      await swallow(arena, 1);
+      return { fence, count: await watch.count() };
     },
-    expected: () => ({ fence: MISUSE }),
+    expected: () => ({ fence: MISUSE, count: 10 }),
     dialects: ['postgres'],
   },
   {
@@ -177,6 +180,39 @@ export const SCHEDULES: readonly Schedule[] = [
       return { fence, count: await watch.count() };
     },
     expected: () => ({ fence: PASSED, count: 5 }),
+    dialects: ['postgres'],
+  },
+  {
+    title: 'a fence inside a savepoint passes for a token that the transaction has fenced before, and for no other',
+    run: async ({ one, watch }, level) => {
+      await one.begin(level);
+      await one.fence(T1);
+      await one.send('SAVEPOINT nested');
+      const same = await outcomeOf(one.fence(T1));
+      await one.send('ROLLBACK TO nested');
+      await one.set(5);
+      await one.commit();
+      await one.begin(level);
+      await one.fence(T1);
+      await one.send('SAVEPOINT nested');
+      const later = await outcomeOf(one.fence(T2));
+      return { same, later, count: await watch.count() };
+    },
+    expected: () => ({ same: PASSED, later: MISUSE, count: 5 }),
+    dialects: ['postgres'],
+  },
+  {
+    title: 'a stale fence that nothing awaits lets nothing be committed',
+    run: async (arena, level) => {
+      const { one, two, watch } = arena;
+      await writeOf(two, level, T2);
+      await two.commit();
+      await one.begin(level);
+      const fence = outcomeOf(one.fence(T1, { dialect: 'postgres' }));
+      await Promise.all([outcomeOf(one.set(1)), one.commit()]);
+      return { fence: await fence, count: await watch.count() };
+    },
+    expected: () => ({ fence: STALE, count: 9 }),
     dialects: ['postgres'],
   },
   {
