@@ -63,6 +63,7 @@ const fencePostgres: Fence = async (rows, run, settings) => {
 const lineOf = ({ resource, name, token }: FenceRow): string => `${escaped(resource)} ${token} ${name}`;
 
 async function fencePostgresRow(row: FenceRow, run: Run, { allowSavepoint }: FenceSettings): Promise<void> {
+  row.assertHeld();
   const { resource, name, token } = row;
   const answer = await run(POSTGRES_FENCE, [name, token]).catch((error: unknown) => {
     const [, stored] = says(error, POSTGRES_STALE) ?? [];
@@ -102,6 +103,7 @@ const fenceMysql: Fence = async (rows, run) => {
   }
   const locked = [];
   for (const row of rows) {
+    row.assertHeld();
     const { resource, name, token } = row;
     const hex = Buffer.from(name).toString('hex');
     await run(MYSQL_INSERT, [hex]);
@@ -149,6 +151,7 @@ export function fenceStatement(lock: Lock | readonly Lock[]): FenceStatement {
 
 // One row for each resource, also for a stale token. They need no order: a database has one writer.
 export function statementOf(rows: readonly FenceRow[]): FenceStatement {
+  for (const row of rows) row.assertHeld();
   const values = rows.map(() => '(?, CAST(? AS INTEGER))').join(', ');
   const sql = `
     INSERT INTO redlock_fence (resource, token) VALUES ${values}

@@ -17,6 +17,8 @@ export interface FenceRow {
   /** The key of the table. */
   readonly name: string;
   readonly token: string;
+  /** To be called before the row is used: the table alone would let a lost lock pass if the masters have lost their counters. */
+  readonly assertHeld: () => void;
 }
 
 export type Row = Readonly<Record<string, unknown>>;
@@ -64,14 +66,13 @@ function rowsOfLock(lock: Lock): readonly FenceRow[] {
     const problem = 'has no token: call `await lock.fencingToken()` before the transaction begins';
     throw misuse('lock', lock.resources, `${problem}, so that an outage of the masters cannot hold it open`);
   }
-  // The table alone would let it pass if the masters have lost their counters.
-  lock.assertHeld();
   // In the order of the keys.
   const resources = [...lock.resources].sort();
   return keys.map((key, index) => {
     const resource = resources[index] ?? key;
     const name = escaped(key);
-    if (Buffer.byteLength(name) <= LONGEST_NAME) return { resource, name, token: String(token) };
+    if (Buffer.byteLength(name) <= LONGEST_NAME)
+      return { resource, name, token: String(token), assertHeld: () => lock.assertHeld() };
     throw misuse('lock', [resource], `has a name of more than ${LONGEST_NAME} bytes: use a shorter resource`);
   });
 }

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { createConnection, createPool } from 'mysql2/promise';
 import pg from 'pg';
+import { LockLostError } from '../../lib/core/errors.js';
 import { fence } from '../../lib/sql/index.js';
 import { LONGEST_NAME } from '../../lib/sql/fence-row.js';
 import { Arena, fencedDatabases, lockWith, outcomeOf } from './support/fenced-databases.js';
@@ -163,10 +164,16 @@ function describePostgres(arena: () => Arena): void {
 
   it('a transaction that is refused cannot commit, also where the refusal is swallowed', async () => {
     const { one, watch } = arena();
-    for (const misuse of ['stale', 'savepoint', 'rows'] as const) {
+    for (const misuse of ['stale', 'lost', 'savepoint', 'rows'] as const) {
       await arena().reset(57);
       await one.begin('READ COMMITTED');
       if (misuse === 'stale') await outcomeOf(one.fence(41));
+      if (misuse === 'lost') {
+        const assertHeld = (): never => {
+          throw new LockLostError(['stock'], 'expired');
+        };
+        await expect(outcomeOf(one.fenceFor(Object.assign(lockWith(58), { assertHeld })))).resolves.toBe('LOCK_LOST');
+      }
       if (misuse === 'rows')
         await outcomeOf(fence(lockWith(58), (sql) => one.send(sql.includes('redlock_fence') ? 'SELECT 1' : sql)));
       if (misuse === 'savepoint') {
