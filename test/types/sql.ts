@@ -20,6 +20,7 @@ declare const database: { exec(sql: string): void; prepare(sql: string): { all(.
 export async function fences(dialect: FenceDialect): Promise<void> {
   await fence(lock, (sql, params) => client.query(sql, params));
   await fence(lock, (sql, params) => connection.query(sql, params), { dialect, allowSavepoint: true });
+  await fence([lock, lock], (sql, params) => client.query(sql, params));
   fenceSync(lock, database);
   const { sql, params, check } = fenceStatement(lock);
   check(database.prepare(sql).all(...params));
