@@ -2,6 +2,7 @@ import { Acquisition, type AcquisitionContext } from './acquire/acquisition.js';
 import type { Clock } from './clock.js';
 import { Condition } from './condition.js';
 import { Contention } from './contention/contention.js';
+import { Lines } from './contention/line.js';
 import { connectMasters, probeMasters } from './health/connect.js';
 import { isNotAcquired, isStopped, LockServiceStoppedError, type MasterReport, RedlockConfigError } from './errors.js';
 import { HomeMasters } from './acquire/home-masters.js';
@@ -63,6 +64,7 @@ export class Redlock {
   private readonly quorum: number;
   private readonly homeMasters: HomeMasters;
   private readonly acquisitionContext: AcquisitionContext;
+  private readonly lines: Lines;
   private readonly keyspace: Keyspace;
   private readonly queue = new WaitQueue();
   private readonly permitBook: PermitBook;
@@ -84,6 +86,7 @@ export class Redlock {
   ) {
     const { clock, random, observer, witness = NO_WITNESS, advice } = context;
     const hasWaiters = (keys: readonly string[]): void => this.homeMasters.noteContention(keys);
+    this.lines = new Lines(clock);
     this.masters = masters.map(
       (master) => new CircuitBreakerMaster(master, clock, settings.masterTimeout, observer, hasWaiters),
     );
@@ -135,6 +138,8 @@ export class Redlock {
       listener,
       releases: this.releases,
       leases: this.leases,
+      lines: this.lines,
+      ownHolderOf: (resource) => this.ownHolderOf(resource),
       standstill: this.standstill,
       notified: (master, key) => this.wake(master, key),
     };
@@ -358,12 +363,14 @@ export class Redlock {
     if (this.held.isEmpty) this.wallClock.restart();
     const lease = new Lease(acquired, this.leases);
     this.held.add(lease);
+    if (!lease.isShared && lease.slot === undefined) this.lines.note(lease.resources, this.settings.instance);
     return lease;
   }
 
   private letGo(lease: Lease): void {
     const { entry, resources, slot } = lease;
     this.held.remove(lease);
+    if (slot === undefined) this.lines.note(resources, undefined);
     const [resource = ''] = resources;
     if (slot !== undefined && !lease.isPassedOn) this.permitBook.free(resource, slot, true);
     // A call whose lock ended before it was used keeps its place.
@@ -371,6 +378,14 @@ export class Redlock {
       if (lease.isUsed) entry.leave();
     } else this.queue.wakeFirst(slot === undefined ? resources : [queueOfPermits(resource)]);
     this.idle.check();
+  }
+
+  private ownHolderOf(resource: string): string | undefined {
+    for (let lease = this.held.first; lease; lease = lease.after) {
+      const isNamed = !lease.isShared && lease.slot === undefined && lease.resources.includes(resource);
+      if (isNamed) return this.settings.instance;
+    }
+    return undefined; // @mutant a-first-attempt-counts-as-holding
   }
 
   // Without a key: notifications may have been lost.

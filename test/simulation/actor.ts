@@ -3,6 +3,7 @@ import {
   LockLostError,
   LockNotAcquiredError,
   LockServiceStoppedError,
+  type MasterReport,
   QuorumUnavailableError,
 } from '../../lib/core/errors.js';
 import type { Lock } from '../../lib/core/lock.js';
@@ -61,7 +62,10 @@ export class Actor {
     this.isWaiting = true;
     this.world.trace(this.name, () => `asks for ${this.wish} (ttl ${ttl}, wait ${wait})`);
     if (abortAfter !== undefined) this.world.later(node, abortAfter, () => this.giveUp());
-    this.track(through(operation.functions, () => node.redlock.acquire(operation.resources, call))).then(
+    const refused = (answers: readonly MasterReport[]): void => node.noteRefusal(answers);
+    this.track(
+      through(operation.functions, () => node.redlock.acquire(operation.resources, { ...call, refused })),
+    ).then(
       (lock) => this.guard(() => this.work(lock)),
       (error: unknown) => this.guard(() => this.refused(error)),
     );

@@ -1,4 +1,4 @@
-import type { LockLostError } from '../../lib/core/errors.js';
+import { type LockLostError, majorityHolder, type MasterReport } from '../../lib/core/errors.js';
 import type { AcquisitionProgress, LockObserver } from '../../lib/core/observer.js';
 import type { Lease, LeaseContext } from '../../lib/core/lease.js';
 import { Redlock } from '../../lib/core/redlock.js';
@@ -56,6 +56,10 @@ export class SimNode {
   readonly unused = new Set<readonly string[]>();
   /** Of all acquisitions that are over, as its observer saw them, in milliseconds. */
   readonly waits = { waited: 0, taken: 0 };
+  /** How long it had locks, in milliseconds of its clock. */
+  held = 0;
+  /** Whether masters have named this process to one of its own calls. */
+  wasNamed = false;
   private readonly masters = new Map<Endpoint, RedisMaster>();
   private readonly clients: SimClient[] = [];
   /** Observes the state of the masters' data; `undefined` if it is off. */
@@ -93,6 +97,7 @@ export class SimNode {
     const leases: LeaseContext = this.redlock['leases'];
     const { ended } = leases;
     const noteEnd = (lease: Lease): void => {
+      this.held += process.read().monotonic - lease.acquiredAt.monotonic;
       if (!lease.isUsed && lease.loss) {
         this.unused.add(lease.resources);
         hears.unused();
@@ -136,6 +141,10 @@ export class SimNode {
     this.redlock.stop();
     await this.redlock.drain(0);
     await this.redlock.close();
+  }
+
+  noteRefusal(answers: readonly MasterReport[]): void {
+    this.wasNamed ||= majorityHolder(answers)?.instance === this.process.name;
   }
 
   private observerFor({ reported, lost, quarantined, stoodStill }: NodeListener): LockObserver {

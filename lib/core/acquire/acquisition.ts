@@ -1,4 +1,5 @@
 import type { Instant } from '../clock.js';
+import type { Blamed, Lines } from '../contention/line.js';
 import { showNames } from '../display.js';
 import { type LockError, LockNotAcquiredError, majorityHolder, QuorumUnavailableError } from '../errors.js';
 import type { HomeMasters } from './home-masters.js';
@@ -33,6 +34,9 @@ export interface AcquisitionContext extends QuorumLockContext {
   // The name under which this process listens for notifications.
   readonly listener: string;
   readonly leases: LeaseContext;
+  readonly lines: Lines;
+  // The instance of this process, if it has an exclusive lock on the resource.
+  readonly ownHolderOf: (resource: string) => string | undefined;
   // Without a key: notifications may have been lost.
   readonly notified: (master: CircuitBreakerMaster, key: string | undefined) => void;
 }
@@ -119,7 +123,7 @@ export class Acquisition {
     try {
       let step = first;
       for (let attempt = 1; ; attempt++) {
-        while (entry && !entry.isAdmitted && !waiter.isOver) await waiter.pause(undefined, this.holderInLine(entry));
+        while (entry && !entry.isAdmitted && !waiter.isOver) await waiter.pause(undefined, this.watch);
         waiter.check();
         this.passed = waiter.takeOffered();
         if (this.passed) return (leasedKeys = this.passed.leasedKeys);
@@ -313,7 +317,7 @@ export class Acquisition {
     const poll = isNext ? retries.delay(notifies) : Infinity;
     const freeAfter = isNext ? quorumCall.freeAfter : undefined;
     const expiry = freeAfter === undefined ? Infinity : freeAfter + EXPIRY_RESOLUTION;
-    const reason = await this.waiter.pause(Math.min(poll, expiry), this.holderIn(this.refusal)); // @mutant notification-trusted-without-the-timer
+    const reason = await this.waiter.pause(Math.min(poll, expiry), this.watch); // @mutant notification-trusted-without-the-timer
     if (reason === 'next') this.notifications++;
     if (reason) retries.noteNotification();
     else retries.noteQuiet();
@@ -321,16 +325,11 @@ export class Acquisition {
     return stepAfter({ step, failure, reason, hasOneKey, expiry, poll, isWide });
   }
 
-  // Of a call behind others of this process: the holder that has refused the first of them. Otherwise one of them holds
-  // the lock.
-  private holderInLine({ refusal }: QueueEntry): string | undefined {
-    return refusal ? this.holderIn(refusal) : this.context.settings.instance;
-  }
-
-  // `undefined` if no holder was named. Permits have several.
-  private holderIn(refusal: LastAnswers | undefined): string | undefined {
-    if (!refusal?.isHeld || this.permits) return undefined;
-    return majorityHolder(refusal.report)?.instance;
+  // Permits have several holders, and none of them is named.
+  private get watch(): (() => () => Blamed) | undefined {
+    if (this.permits) return undefined;
+    const { lines, ownHolderOf } = this.context;
+    return () => lines.wait(this.resources, (resource) => holderIn(this.entry?.refusal) ?? ownHolderOf(resource));
   }
 
   private get remoteWait(): RemoteWait {
@@ -379,6 +378,7 @@ export class Acquisition {
   private note(attempt: FailedAttempt): void {
     this.refusal = new LastAnswers(this.context.masters, attempt, this.refusal ?? this.entry?.refusal);
     if (this.entry) this.entry.refusal = this.refusal;
+    if (!this.permits) this.context.lines.note(this.resources, holderIn(this.refusal));
     this.call.refused?.(attempt.quorumCall.report);
   }
 
@@ -429,6 +429,11 @@ export class Acquisition {
     const { isShared } = this.call;
     return new QuorumLock(context, { resources: taken, permit, isShared, token, home });
   }
+}
+
+// `undefined` if no holder was named.
+function holderIn(refusal: LastAnswers | undefined): string | undefined {
+  return refusal?.isHeld ? majorityHolder(refusal.report)?.instance : undefined;
 }
 
 function cutTo(ttl: number, call: CallSettings): CallSettings {

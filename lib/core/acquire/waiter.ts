@@ -1,4 +1,5 @@
 import type { Clock, Instant, Timer } from '../clock.js';
+import type { Blamed } from '../contention/line.js';
 import { ListMember } from './linked-list.js';
 import type { PassedLock } from './process-queue.js';
 import type { RemoteWait } from './remote-wait.js';
@@ -140,20 +141,21 @@ export class Waiter extends ListMember<Waiter> {
   }
 
   // Returns when this waiter is woken, when `delay` milliseconds have passed, or when the budget has ended. `undefined`
-  // if it was not woken. `holder`: the instance that is to blame; `undefined` if none was named.
-  async pause(delay?: number, holder?: string): Promise<WakeReason | undefined> {
+  // if it was not woken. `watch` begins to note who is to blame, and its result ends that; without it, no one is named.
+  async pause(delay?: number, watch?: () => () => Blamed): Promise<WakeReason | undefined> {
     this.check();
     const began = this.waited;
     const left = this.leftAfter(began);
     if (this.reason || left <= 0 || delay === 0) return this.takeReason();
     if (!this.deadline) this.awaitDeadline();
+    const blamed = watch?.();
     let timer: Timer | undefined;
     await new Promise<void>((resolve) => {
       this.resume = resolve;
       if (delay !== undefined && delay < left) timer = this.clock.schedule(delay, resolve);
     });
     this.resume = undefined;
-    this.blame(holder, this.waited - began); // @mutant ended-wait-not-blamed
+    this.blame(blamed?.() ?? new Map([[undefined, this.waited - began]])); // @mutant ended-wait-not-blamed
     timer?.cancel();
     this.check();
     return this.takeReason();
@@ -163,10 +165,13 @@ export class Waiter extends ListMember<Waiter> {
     return Math.max(0, this.call.wait - waited); // @mutant budget-counted-from-each-attempt
   }
 
-  private blame(holder: string | undefined, milliseconds: number): void {
-    this.paused += milliseconds;
+  private blame(pause: Blamed): void {
     this.blamed ??= new Map();
-    this.blamed.set(holder, (this.blamed.get(holder) ?? 0) + milliseconds);
+    for (const [holder, milliseconds] of pause) {
+      if (milliseconds <= 0) continue;
+      this.paused += milliseconds;
+      this.blamed.set(holder, (this.blamed.get(holder) ?? 0) + milliseconds);
+    }
   }
 
   private takeReason(): WakeReason | undefined {

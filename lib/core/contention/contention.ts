@@ -1,3 +1,4 @@
+import type { Blamed } from './line.js';
 import { ResourcePatterns } from './patterns.js';
 
 // Of one pattern. Names of further ones are not kept.
@@ -47,9 +48,6 @@ export interface BlamedHolder {
   /** How long calls waited while it was named, in milliseconds. */
   readonly milliseconds: number;
 }
-
-// In milliseconds, by the instance that was named as the holder; `undefined` if none was.
-export type Blamed = ReadonlyMap<string | undefined, number>;
 
 class Waits {
   private acquisitions = 0;

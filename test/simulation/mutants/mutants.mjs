@@ -148,10 +148,11 @@ export const MUTANTS = [
     'ended wait not blamed',
     {
       'ended-wait-not-blamed':
-        'const lasted = this.waited - began; ' +
-        'if (this.stopped) this.paused += lasted; else this.blame(holder, lasted);',
+        'if (this.stopped) this.paused += this.waited - began; ' +
+        'else this.blame(blamed?.() ?? new Map([[undefined, this.waited - began]]));',
     },
   ],
+  ['a first attempt counts as holding', { 'a-first-attempt-counts-as-holding': 'return this.settings.instance;' }],
   ['timer of a lock kept', { 'timer-of-a-lock-kept': '' }],
   ['listener of a caller kept', { 'listener-of-a-caller-kept': '' }],
   [

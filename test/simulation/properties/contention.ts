@@ -9,7 +9,7 @@ export function checkContention({ nodes, actors, isQuiet, scheduler, sometimes }
   const fail = (message: string): never => {
     throw new Violation('blamed time is waited time', scheduler.now, message);
   };
-  for (const { process, redlock, waits } of nodes) {
+  for (const { process, redlock, waits, held, wasNamed } of nodes) {
     const rows = redlock.contention.report;
     const holders = rows.flatMap((row) => row.holders);
     const blamed = [...holders, ...rows.map(({ unnamed }) => ({ milliseconds: unnamed }))];
@@ -27,6 +27,12 @@ export function checkContention({ nodes, actors, isQuiet, scheduler, sometimes }
       if (own.length === 0) fail(`${process.name} blames ${instance}, which has asked for nothing`);
       const hadLocks = own.some(({ isHolding, isDone, hasFailed }) => isHolding || (isDone && !hasFailed));
       if (isQuiet && !hadLocks) fail(`${process.name} blames ${instance}, which has had no lock`);
+    }
+    for (const { holders: blamedOf, waited } of rows) {
+      const own = blamedOf.find(({ instance }) => instance === process.name)?.milliseconds ?? 0;
+      const bound = held * waited + ROUNDING;
+      if (isQuiet && !wasNamed && own > bound)
+        fail(`${process.name} blames itself for ${own} ms of ${bound} ms at most`);
     }
   }
 }

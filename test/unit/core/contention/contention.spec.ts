@@ -59,8 +59,35 @@ describe('Contention', () => {
     calls.push(use(two, 'order:1', 10));
     await clock.advance(1_000);
     await Promise.all(calls);
-    // The second one waits for the turn of the first one, too.
-    expect(only(two)).toMatchObject({ waited: 2, unnamed: 0, holders: [{ instance: 'one', milliseconds: 210 }] });
+    expect(only(two)).toMatchObject({
+      ...{ waited: 2, unnamed: 0 },
+      holders: [
+        { instance: 'one', milliseconds: 200 },
+        { instance: 'two', milliseconds: 10 },
+      ],
+    });
+  });
+
+  it('names the holder that refuses the first of several calls that came together', async () => {
+    const { clock, one, two, use } = processes();
+    const calls = [use(one, 'order:1', 200)];
+    await clock.settle();
+    for (let count = 0; count < 3; count++) calls.push(use(two, 'order:1', 10));
+    await clock.advance(1_000);
+    await Promise.all(calls);
+    expect(only(two).holders).toEqual([
+      { instance: 'one', milliseconds: 600 },
+      { instance: 'two', milliseconds: 30 },
+    ]);
+  });
+
+  it('names no holder while the first of several calls gets no answer', async () => {
+    const { clock, masters, two } = processes();
+    for (const master of masters) master.pause();
+    const calls = Array.from({ length: 3 }, () => two.acquire('order:1', { wait: 500 }).catch(() => 'failed'));
+    await clock.advance(2_000);
+    expect(await Promise.all(calls)).toEqual(['failed', 'failed', 'failed']);
+    expect(only(two)).toMatchObject({ waited: 3, holders: [] });
   });
 
   it('counts a wait that fails or is aborted, and a refusal without a wait', async () => {
