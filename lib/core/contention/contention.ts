@@ -1,5 +1,5 @@
 import type { Blamed } from './line.js';
-import { ResourcePatterns } from './patterns.js';
+import { MAX_PATTERNS, OTHER, patternOf } from './patterns.js';
 
 // Of one pattern. Names of further ones are not kept.
 const MAX_HOLDERS = 100;
@@ -11,7 +11,7 @@ const BUCKETS_PER_DOUBLING = 8;
  * started. A wait is counted when it ends. All times are in milliseconds.
  */
 export interface ResourceContention {
-  /** The kind of resource, as in metrics: `order:*` for `order:42`; `other` beyond a hundred kinds. */
+  /** The kind of resource, as in metrics: `order:*` for `order:42`; `other`: beyond a hundred, those that cost least. */
   readonly pattern: string;
   /**
    * Acquisitions that did not get the lock at once: they waited or, without a waiting budget, were refused. All others are
@@ -52,7 +52,7 @@ export interface BlamedHolder {
 class Waits {
   private acquisitions = 0;
   private waited = 0;
-  private sum = 0;
+  sum = 0;
   private max = 0;
   // How many waits were in each bucket.
   private readonly histogram = new Map<number, number>();
@@ -65,16 +65,22 @@ class Waits {
     let taken = 0;
     for (const [instance, milliseconds] of blamed) {
       taken += milliseconds;
-      const before = instance === undefined ? undefined : this.holders.get(instance);
-      if (instance === undefined || (before === undefined && this.holders.size >= MAX_HOLDERS)) {
-        this.unnamed += milliseconds;
-      } else this.holders.set(instance, (before ?? 0) + milliseconds);
+      this.blame(instance, milliseconds);
     }
     this.waited++;
     this.sum += taken;
     this.max = Math.max(this.max, taken);
-    const bucket = Math.ceil(Math.log2(taken) * BUCKETS_PER_DOUBLING);
-    this.histogram.set(bucket, (this.histogram.get(bucket) ?? 0) + 1);
+    this.countIn(Math.ceil(Math.log2(taken) * BUCKETS_PER_DOUBLING), 1);
+  }
+
+  addAll({ acquisitions, waited, sum, max, histogram, holders, unnamed }: Waits): void {
+    this.acquisitions += acquisitions;
+    this.waited += waited;
+    this.sum += sum;
+    this.max = Math.max(this.max, max);
+    for (const [bucket, count] of histogram) this.countIn(bucket, count);
+    for (const [instance, milliseconds] of holders) this.blame(instance, milliseconds);
+    this.unnamed += unnamed;
   }
 
   report(pattern: string): ResourceContention {
@@ -82,6 +88,17 @@ class Waits {
     const holders = [...this.holders].map(([instance, milliseconds]) => ({ instance, milliseconds }));
     holders.sort((one, other) => other.milliseconds - one.milliseconds);
     return { pattern, acquisitions, waited, milliseconds: { sum, max, p99: this.p99 }, holders, unnamed };
+  }
+
+  private blame(instance: string | undefined, milliseconds: number): void {
+    const before = instance === undefined ? undefined : this.holders.get(instance);
+    if (instance === undefined || (before === undefined && this.holders.size >= MAX_HOLDERS)) {
+      this.unnamed += milliseconds;
+    } else this.holders.set(instance, (before ?? 0) + milliseconds);
+  }
+
+  private countIn(bucket: number, count: number): void {
+    this.histogram.set(bucket, (this.histogram.get(bucket) ?? 0) + count);
   }
 
   private get p99(): number {
@@ -95,20 +112,36 @@ class Waits {
 }
 
 export class Contention {
-  private readonly patterns = new ResourcePatterns();
   private readonly waits = new Map<string, Waits>();
+  // Of the kinds that have cost the least time, beyond a hundred.
+  private readonly other = new Waits();
 
   // Without `blamed`, the acquisition was refused without a wait.
   add(resources: readonly string[], blamed: Blamed | undefined): void {
-    const pattern = this.patterns.of(resources);
-    const waits = this.waits.get(pattern) ?? new Waits();
-    this.waits.set(pattern, waits);
+    const pattern = patternOf(resources);
+    const waits = this.waits.get(pattern) ?? this.begin(pattern);
     waits.add(blamed);
+  }
+
+  private begin(pattern: string): Waits {
+    if (this.waits.size >= MAX_PATTERNS) this.forgetLeast();
+    const waits = new Waits();
+    this.waits.set(pattern, waits);
+    return waits;
+  }
+
+  private forgetLeast(): void {
+    const [least] = [...this.waits].sort(([, one], [, other]) => one.sum - other.sum);
+    if (!least) return;
+    this.waits.delete(least[0]);
+    this.other.addAll(least[1]);
   }
 
   // Those that cost the most time first.
   get report(): readonly ResourceContention[] {
     const rows = [...this.waits].map(([pattern, waits]) => waits.report(pattern));
+    const other = this.other.report(OTHER);
+    if (other.acquisitions > 0) rows.push(other);
     return rows.sort((one, other) => other.milliseconds.sum - one.milliseconds.sum);
   }
 }

@@ -1,8 +1,8 @@
 // At most this many different patterns, however many resources there are.
-const MAX_PATTERNS = 100;
+export const MAX_PATTERNS = 100;
 const LONGEST_PATTERN = 64;
 // For all further patterns, and for resources for which the function throws or returns an empty string.
-const OTHER = 'other';
+export const OTHER = 'other';
 
 // Names for kinds of resources, few enough to be attributes of metrics.
 export class ResourcePatterns {
@@ -11,22 +11,22 @@ export class ResourcePatterns {
   constructor(private readonly patternOf: (resource: string) => string = beginningOf) {}
 
   of(resources: readonly string[]): string {
-    const pattern = this.joined(resources);
+    const pattern = patternOf(resources, this.patternOf);
     if (this.known.has(pattern)) return pattern;
     if (this.known.size >= MAX_PATTERNS) return OTHER;
     this.known.add(pattern);
     return pattern;
   }
+}
 
-  private joined(resources: readonly string[]): string {
-    try {
-      const [first = '', ...others] = resources.map((resource) => this.patternOf(resource));
-      const all = others.length === 0 ? first : [...new Set([first, ...others])].sort().join(',');
-      return all.slice(0, LONGEST_PATTERN) || OTHER;
-    } catch {
-      // The function is user code, and its error must not fail the acquisition.
-      return OTHER;
-    }
+export function patternOf(resources: readonly string[], nameOf: (resource: string) => string = beginningOf): string {
+  try {
+    const [first = '', ...others] = resources.map((resource) => nameOf(resource));
+    const all = others.length === 0 ? first : [...new Set([first, ...others])].sort().join(',');
+    return all.slice(0, LONGEST_PATTERN) || OTHER;
+  } catch {
+    // The function is user code, and its error must not fail the acquisition.
+    return OTHER;
   }
 }
 

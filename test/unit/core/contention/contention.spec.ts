@@ -127,6 +127,19 @@ describe('Contention', () => {
     ]);
   });
 
+  it('adds up those kinds beyond a hundred that cost the least time, and not those that came last', () => {
+    const contention = new Contention();
+    for (let count = 0; count < 200; count++) contention.add([`refused${count}:1`], undefined);
+    for (let count = 1; count <= 100; count++) contention.add([`kind${count}:1`], new Map([['one', count]]));
+    for (let count = 1; count <= 10; count++) contention.add([`late${count}:1`], new Map([[undefined, 1_000]]));
+    const { report } = contention;
+    expect(report[0]).toMatchObject({ pattern: 'late1:*', milliseconds: { sum: 1_000 } });
+    expect(report.find(({ pattern }) => pattern === 'other')).toEqual({
+      ...{ pattern: 'other', acquisitions: 210, waited: 10, unnamed: 0 },
+      ...{ milliseconds: { sum: 55, max: 10, p99: 10 }, holders: [{ instance: 'one', milliseconds: 55 }] },
+    });
+  });
+
   it('keeps a hundred kinds of resources and a hundred holders of each, and adds the others up', () => {
     const contention = new Contention();
     for (let count = 0; count < 150; count++) {
