@@ -6,6 +6,8 @@ const MAX_PAIRS = 1_000;
 // Of one call: the first ones, and none that is longer.
 const MAX_NAMES = 10;
 const LONGEST_NAME = 256;
+// Pairs that one message shows.
+const MAX_TEXTS = 8;
 // Paths that one search tries before it gives up.
 const MAX_PATHS = 10_000;
 
@@ -33,6 +35,8 @@ interface Pair {
   readonly held: string;
   readonly wanted: string;
   readonly text: string;
+  // Its kinds and places, without the variable parts of names.
+  readonly label: string;
   // The locks that were held each time, and whether they were shared: they keep chains apart.
   readonly gates: readonly (readonly [key: string, isShared: boolean])[];
 }
@@ -43,6 +47,7 @@ interface Pair {
 export class LockOrder {
   private readonly pairs = new Map<string, Pair>();
   private readonly byHeld = new Map<string, Set<Pair>>();
+  // The latest ones, by the kinds and places of their pairs.
   private readonly reported = new Set<string>();
 
   // The cycles that this call would complete, in words: those that were not reported. With `refuse`, the call does not take
@@ -66,16 +71,23 @@ export class LockOrder {
         const pair = { held: isOneKind ? from.key : from.kind, wanted: isOneKind ? to.key : to.kind };
         const id = `${surroundings}\0${pair.held}\0${pair.wanted}`;
         const known = this.pairs.get(id);
-        const common = known ? known.gates.filter(([name]) => gates.has(name)) : [...gates];
-        if (known?.gates.length === common.length) continue;
+        if (known?.gates.every(([name, isShared]) => gates.has(name) && (isShared || !gates.get(name)))) continue;
+        const common = known
+          ? known.gates.flatMap(([name, isShared]) =>
+              gates.has(name) ? [[name, isShared || gates.get(name) === true] as const] : [],
+            )
+          : [...gates];
         before.set(id, known);
-        const cycle = this.cycleOf(this.set(id, { ...pair, gates: common, text: known?.text ?? textOf(from, to) }));
+        const { text, label } = known ?? { text: textOf(from, to), label: labelOf(from, to) };
+        const cycle = this.cycleOf(this.set(id, { ...pair, gates: common, text, label }));
         if (!cycle) continue;
         found.push(describe(cycle));
         if (refuse) {
           for (const [each, old] of before) this.set(each, old);
           return found;
         }
+        const [oldest = ''] = this.reported;
+        if (this.reported.size >= MAX_PAIRS) this.reported.delete(oldest);
         this.reported.add(nameOfCycle(cycle));
       }
     }
@@ -103,7 +115,8 @@ export class LockOrder {
 
   // The shortest one with this pair that was not reported.
   private cycleOf(start: Pair): readonly Pair[] | undefined {
-    if (this.reported.size >= MAX_PAIRS || !this.leads(start.wanted, start.held)) return undefined;
+    // Names of one kind that this place takes in no order: there are many pairs of them.
+    if (this.reported.has(start.label) || !this.leads(start.wanted, start.held)) return undefined;
     let paths: (readonly Pair[])[] = [[start]];
     for (let tried = 0; paths.length > 0;) {
       const longer: (readonly Pair[])[] = [];
@@ -140,8 +153,7 @@ function kindOf(name: string): string {
 }
 
 function nameOfCycle(cycle: readonly Pair[]): string {
-  const names = cycle.map(({ held, wanted }) => `${held}\0${wanted}`);
-  return names.sort().join('\0');
+  return [...new Set(cycle.map(({ label }) => label))].sort().join('\0');
 }
 
 // Two chains cannot be there at the same time.
@@ -149,6 +161,10 @@ function keepApart(one: Pair, other: Pair): boolean {
   return one.gates.some(([name, isShared]) =>
     other.gates.some(([there, isSharedThere]) => name === there && !(isShared && isSharedThere)),
   );
+}
+
+function labelOf(...names: readonly Name[]): string {
+  return names.map(({ kind, from: { place = '' } }) => `${kind}\0${place}`).join('\0');
 }
 
 function textOf(held: Name, wanted: Name): string {
@@ -161,8 +177,10 @@ function nameOf({ name, from: { isShared, isPermit, place } }: Name): string {
 }
 
 function describe(cycle: readonly Pair[]): string {
+  const texts = cycle.slice(0, MAX_TEXTS).map(({ text }) => text);
+  if (cycle.length > MAX_TEXTS) texts.push(`${cycle.length - MAX_TEXTS} more`);
   return (
-    `lock order: ${cycle.map(({ text }) => text).join(', and ')}. Such calls can wait for each other until their ` +
+    `lock order: ${texts.join(', and ')}. Such calls can wait for each other until their ` +
     'budgets end: take these locks in one order, or together in one call (see lockOrder)'
   );
 }
