@@ -35,6 +35,8 @@ import {
 } from './lock-options.js';
 
 const DONE = Promise.resolve();
+// Locks that a call chain holds: the order of deeper ones is not watched, because each call looks at all of them.
+const MAX_DEPTH = 8;
 
 /** Work that runs under a lock. */
 export type LockedWork<T> = (lock: Lock) => T | PromiseLike<T>;
@@ -86,7 +88,7 @@ export class LockService {
     /** @internal `false` with `enabled: false`: no acquisition is ever refused. */
     readonly excludes: boolean = true,
   ) {
-    if (settings.lockOrder !== 'off') this.order = new LockOrder();
+    if (settings.lockOrder !== 'off' && excludes) this.order = new LockOrder();
     // Not enumerable and not on the prototype: a mock copies neither the property nor its value.
     Object.defineProperty(this, IS_LOCK_SERVICE, { value: true });
   }
@@ -488,16 +490,17 @@ export class LockService {
     throw new LockReentryError(resources, lock.resources, problem);
   }
 
-  private noteOrder(resources: readonly string[], { wait, isShared, permits }: CallSettings, place?: string): void {
-    if (!this.order || wait === 0) return;
+  private noteOrder(resources: readonly string[], call: CallSettings, place?: string): void {
+    const { wait, isShared, permits, signal } = call;
+    if (!this.order || wait === 0 || signal?.aborted) return;
     const scopes = this.context.all;
     // Joined scopes have one lock.
     const locks = new Map(scopes.filter(({ lock }) => lock.isKept).map((scope) => [scope.lock, scope]));
+    if (locks.size === 0 || locks.size > MAX_DEPTH) return;
     const chain = [...locks].map(([lock, scope]) => ({
       ...{ resources: lock.resources, isShared: lock.mode === 'shared', isPermit: lock.slot !== undefined },
       ...{ place: scope.place, isSplit: scope.isSplitBeside(scopes) },
     }));
-    if (chain.length === 0) return;
     const isRefused = this.settings.lockOrder === 'error';
     const wanted = { resources, isShared, isPermit: permits !== undefined, place };
     for (const cycle of this.order.note(chain, wanted, isRefused)) {

@@ -111,7 +111,13 @@ export async function createRedlockRuntime(
   name = 'default',
 ): Promise<RedlockRuntime> {
   const { settings, connectTimeout, drainTimeout, lazyConnect, enabled, clock, observers } = resolveModule(options);
-  const warn = (message: string): void => void logger.warn(message);
+  const warn = (message: string): void => {
+    try {
+      logger.warn(message);
+    } catch {
+      // A logger that throws must not fail the call.
+    }
+  };
   const warning = warningOfTtl(settings.ttl);
   if (warning !== undefined) warn(warning);
   const random = new SystemRandom();

@@ -7,6 +7,7 @@ import {
   type WithLockOptions,
 } from 'nestjs-redlock';
 import { ManualClock, memoryLockService } from 'nestjs-redlock/testing';
+import { createRedlockRuntime } from '../../../lib/nest/redlock.runtime.js';
 import { Chance } from '../../simulation/engine/chance.js';
 import { type Chain, findHang, generateProgram, type Take, type Waiting, waitsOf } from '../support/lock-programs.js';
 
@@ -94,6 +95,8 @@ describe('On masters in memory', () => {
 describe('Watching the order of locks', () => {
   const refusing = (): LockService => memoryLockService({ lockOrder: 'error' });
   const ran = (): Promise<string> => Promise.resolve('ran');
+  const deep: Chain = Array.from('cdefghij', (resource) => ({ resource, mode: 'exclusive' }));
+  const silent = { log: () => undefined, warn: () => undefined, error: () => undefined };
   /** Takes the second lock inside of the first one. */
   const nest = (locks: LockService, outer: string, inner: string, options: WithLockOptions = {}): Promise<string> =>
     locks.withLock(outer, () => locks.withLock(inner, options, ran));
@@ -122,11 +125,28 @@ describe('Watching the order of locks', () => {
       'comes after a release',
       (locks) => locks.withLock('b', (lock) => lock.release().then(() => locks.withLock('a', ran))),
     ],
+    ['was aborted before', (locks) => nest(locks, 'b', 'a', { signal: AbortSignal.abort('enough') }).catch(String)],
+    ['is nested more than eight deep', (locks) => within(locks, deep, '1s', () => nest(locks, 'b', 'a'))],
     ['takes several at once', (locks) => locks.withLock(['b', 'a'], ran)],
   ])('takes no notice of a call that %s', async (_, call) => {
     const locks = refusing();
     await nest(locks, 'a', 'b');
     await expect(call(locks)).resolves.not.toThrow();
+  });
+
+  it('takes no notice of calls that `enabled: false` runs without locks', async () => {
+    const { service } = await createRedlockRuntime({ enabled: false, lockOrder: 'error' }, silent);
+    await nest(service, 'a', 'b');
+    await expect(nest(service, 'b', 'a')).resolves.toBe('ran');
+  });
+
+  it('does not fail a call because of a logger that throws', async () => {
+    const warn = (): never => {
+      throw new Error('the disk is full');
+    };
+    const { service } = await createRedlockRuntime({ masters: 'memory' }, { ...silent, warn });
+    await nest(service, 'a', 'b');
+    await expect(nest(service, 'b', 'a')).resolves.toBe('ran');
   });
 
   it('knows that an outer lock does not keep branches of one hold apart', async () => {
