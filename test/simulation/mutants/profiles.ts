@@ -145,6 +145,7 @@ export const PROFILES: Readonly<Record<string, MutantProfile>> = {
     },
   },
   'last come, first served': { profile: { ...CROWDED, processes: [2] } },
+  'a first attempt counts as holding': { profile: CROWDED },
   'ended wait not blamed': { profile: CROWDED },
   'timer of a lock kept': { profile: { ...GUARDED, ttls: [10_000] } },
   'listener of a caller kept': { profile: GUARDED },
