@@ -9,7 +9,7 @@ import {
   type OnModuleDestroy,
   type OnModuleInit,
 } from '@nestjs/common';
-import { DiscoveryModule, DiscoveryService, ModuleRef } from '@nestjs/core';
+import { DiscoveryModule, DiscoveryService, ModuleRef, ModulesContainer } from '@nestjs/core';
 import { formatValue } from '../core/display.js';
 import { QuorumUnavailableError, RedlockConfigError } from '../core/errors.js';
 import {
@@ -69,7 +69,7 @@ interface Election {
 
 /** The elections of this application. Inject it into any provider. */
 @Injectable()
-export class Elections implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy {
+export class Elections implements OnModuleInit {
   private readonly logger = new Logger(Elections.name);
   private readonly observers: ElectionObserver[] = [logTo(this.logger)];
   private elections: readonly Election[] = [];
@@ -148,13 +148,13 @@ export class Elections implements OnModuleInit, OnApplicationBootstrap, OnModule
     });
   }
 
-  /** Lets this instance campaign from here on. */
-  onApplicationBootstrap(): void {
+  /** @internal */
+  start(): void {
     for (const { campaign } of this.elections) campaign.start();
   }
 
-  /** Leaves the queues, and asks the methods to end, before other hooks of the shutdown take away what they need. */
-  onModuleDestroy(): void {
+  /** @internal */
+  stop(): void {
     for (const { campaign } of this.elections) campaign.stop();
   }
 
@@ -183,6 +183,26 @@ export class Elections implements OnModuleInit, OnApplicationBootstrap, OnModule
   }
 }
 
+// A method needs what the hooks of the application open, and must end before they close it, or wait for it. Nest calls the
+// hooks of its modules by their distance from the root module, in reverse at the shutdown.
+@Module({})
+class CampaignModule implements OnApplicationBootstrap, OnModuleDestroy {
+  constructor(
+    @Inject(Elections) private readonly elections: Elections,
+    @Inject(ModulesContainer) modules: ModulesContainer,
+  ) {
+    for (const module of modules.values()) if (module.metatype === CampaignModule) module.distance = -Infinity;
+  }
+
+  onApplicationBootstrap(): void {
+    this.elections.start();
+  }
+
+  onModuleDestroy(): void {
+    this.elections.stop();
+  }
+}
+
 /**
  * Holds the elections of the methods under `@Leader`, and provides {@link Elections}. At the shutdown this instance leaves the
  * queues, and asks its methods to end; `RedlockModule` waits for them, for at most its `drainTimeout`. The lock of a method that
@@ -194,7 +214,7 @@ export class Elections implements OnModuleInit, OnApplicationBootstrap, OnModule
  */
 @Global()
 @Module({
-  imports: [DiscoveryModule],
+  imports: [DiscoveryModule, CampaignModule],
   providers: [Elections, { provide: ELECTIONS, useExisting: Elections }],
   exports: [Elections, ELECTIONS],
 })
