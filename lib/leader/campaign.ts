@@ -75,7 +75,6 @@ const STATE_LIFE = 3_650 * 86_400_000;
 interface Reign {
   readonly term: number;
   readonly lock: Lock;
-  isLost: boolean;
 }
 
 // A campaign may be started by a request, or under a lock. Its method is to run in no context but its own.
@@ -105,7 +104,7 @@ export class Campaign {
   }
 
   get isOverrun(): boolean {
-    return this.reign?.isLost === true;
+    return this.reign?.lock.loss !== undefined;
   }
 
   start(): void {
@@ -130,8 +129,12 @@ export class Campaign {
     };
     while (!stopping.signal.aborted) {
       try {
-        const wasLost = await this.lead(await context.locks.holdWith(settings.resource, campaigning));
-        if (wasLost) continue;
+        const loss = await this.lead(await context.locks.holdWith(settings.resource, campaigning));
+        if (loss) {
+          if (loss.cause !== 'owner-changed') continue;
+          // It would be elected again when the lock that an operator has taken away expires.
+          await pause(this.clock, settings.ttl, stopping.signal);
+        }
       } catch (error) {
         if (this.isStopping || isStopped(error)) return;
         if (isNotAcquired(error)) continue;
@@ -142,8 +145,8 @@ export class Campaign {
     }
   }
 
-  // Whether the leadership was lost.
-  private async lead(scope: LockScope): Promise<boolean> {
+  // Resolves to the loss, if the leadership was lost.
+  private async lead(scope: LockScope): Promise<LockLostError | undefined> {
     const { settings, stopping } = this;
     const { lock } = scope;
     const granted = this.clock.read();
@@ -159,7 +162,8 @@ export class Campaign {
       }
       await Promise.race([this.store(lock, term, ending.signal), pause(this.clock, STORED_WITHIN, ending.signal)]);
       await lock.assertKept();
-      return !this.isStopping && (await this.serve(scope, ending, { term, taken: elapsedSince(this.clock, granted) }));
+      if (this.isStopping) return undefined;
+      return await this.serve(scope, ending, { term, taken: elapsedSince(this.clock, granted) });
     } finally {
       stopping.signal.removeEventListener('abort', stop);
       ending.abort();
@@ -171,7 +175,7 @@ export class Campaign {
     scope: LockScope,
     { signal }: AbortController,
     { term, taken }: { readonly term: number; readonly taken: number },
-  ): Promise<boolean> {
+  ): Promise<LockLostError | undefined> {
     const { name } = this.settings;
     const { where, call, observer } = this.context;
     const { lock } = scope;
@@ -179,7 +183,7 @@ export class Campaign {
     // What follows happens in one turn, up to the call of the method.
     lock.assertHeld();
     const begun = this.clock.read();
-    const reign: Reign = { term, lock, isLost: false };
+    const reign: Reign = { term, lock };
     this.reign = reign;
     this.lastTerm = term;
     observer.elected(name, term, taken);
@@ -193,25 +197,24 @@ export class Campaign {
       if (!isReasonOf(signal, thrown)) error = thrown;
     }
     // The clock is read: a loss that no timer has noticed is reported first.
-    const wasLost = !lock.isHeld && reign.isLost;
+    const { loss } = lock;
     this.reign = undefined;
     const led = elapsedSince(this.clock, begun);
     if (led >= SETTLED_AFTER) this.pauses = 0;
-    if (wasLost) {
+    if (loss) {
       if (error !== undefined) observer.problem(name, error);
-      return true;
+      return loss;
     }
     observer.resigned(name, term, error);
     if (error instanceof RedlockConfigError && error.option === where) throw error;
     if (led < MOMENT && !signal.aborted && error === undefined) observer.problem(name, returnedTooSoon(led));
-    return false;
+    return undefined;
   }
 
   private noteLoss(lock: Lock, ending: AbortController): void {
     const { reign } = this;
     if (reign?.lock === lock) {
       const { name } = this.settings;
-      reign.isLost = true;
       this.context.observer.lost(name, reign.term, lock.signal.reason as LockLostError);
       const report = (): void => {
         if (this.reign === reign) this.context.observer.overrun(name, reign.term);

@@ -317,6 +317,21 @@ describe('A leader', () => {
     expect(stage.leaders(a, b)).toHaveLength(1);
   });
 
+  it.each([3 * SECOND, TTL, 3 * TTL])(
+    'that an operator deposes is followed by another one, with a ttl of %i ms',
+    async (ttl) => {
+      for (const { campaign } of [a, b]) Object.assign(campaign.settings, { ttl });
+      await stage.elect(a);
+      await stage.elect(b);
+      await stage.clock.advance(5 * ttl + 3 * SECOND);
+      const { operator } = b.locks;
+      await operator.revoke({ resource: RESOURCE }, await operator.owners({ resource: RESOURCE }));
+      await stage.clock.advance(ttl + 4 * SECOND);
+      expect(stage.leaders(a, b)).toEqual(['b']);
+      expect(stage.events).toContain('a lost');
+    },
+  );
+
   it('that is cut off is followed within one ttl and a poll, by one of many', async () => {
     const followers = Array.from({ length: 20 }, (_, i) => stage.instance(`f${i}`));
     await stage.elect(a);
