@@ -260,7 +260,7 @@ export class Redlock {
       const error =
         isStopped(reason) && acquisition.isHeldByOther ? new LockServiceStoppedError(resources, true) : reason;
       recorder?.failed(error, attempts + acquisition.attempts, waiter.paused);
-      if (waiter.blamed !== undefined || isNotAcquired(error)) this.contention.add(resources, waiter.blamed);
+      if (waiter.blamed !== undefined || isNotAcquired(error)) this.noteContention(waiter);
       entry?.leave();
       throw error;
     } finally {
@@ -269,8 +269,12 @@ export class Redlock {
       this.noneWaits.check();
       this.idle.check();
     }
-    if (waiter.blamed !== undefined) this.contention.add(resources, waiter.blamed);
+    if (waiter.blamed !== undefined) this.noteContention(waiter);
     return begin(new Lock(lease));
+  }
+
+  private noteContention({ resources, call, blamed }: Waiter): void {
+    if (call.listener === undefined) this.contention.add(resources, blamed);
   }
 
   private recorderOf(
@@ -279,7 +283,7 @@ export class Redlock {
     onHeld: OnHeld,
   ): AcquisitionRecorder | undefined {
     const { observer, clock } = this.context;
-    const listener = observer.acquiring?.(resources, onHeld, kindOf(call));
+    const listener = call.listener ?? observer.acquiring?.(resources, onHeld, kindOf(call));
     return listener && new AcquisitionRecorder(listener, clock);
   }
 

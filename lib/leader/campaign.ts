@@ -4,13 +4,14 @@ import {
   isLockError,
   isNotAcquired,
   isStopped,
-  type LockLostError,
+  LockLostError,
   majorityHolder,
   RedlockConfigError,
 } from '../core/errors.js';
 import type { Lock } from '../core/lock.js';
 import { type ElectionObserver, leaderFrom, type LeaderRecord } from '../core/leadership.js';
 import type { LockHolder } from '../core/holder.js';
+import type { CallSettings } from '../core/settings/settings.js';
 import { MAX_DURATION } from '../core/settings/duration.js';
 import { refuseStream } from '../nest/lockable-method.js';
 import type { LockScope } from '../nest/lock-scope.js';
@@ -38,7 +39,7 @@ export interface Leadership {
    */
   readonly term: number;
   /**
-   * Aborts when the method has to end: when the lock is lost, with a `LockLostError`, and at the shutdown of the
+   * Aborts when the method has to end: when the lock is lost or released, with a `LockLostError`, and at the shutdown of the
    * application, with a {@link LeadershipResignedError}. Pass it to all work that can end early.
    */
   readonly signal: AbortSignal;
@@ -75,6 +76,7 @@ const STATE_LIFE = 3_650 * 86_400_000;
 interface Reign {
   readonly term: number;
   readonly lock: Lock;
+  readonly ending: AbortController;
 }
 
 // A campaign may be started by a request, or under a lock. Its method is to run in no context but its own.
@@ -123,9 +125,11 @@ export class Campaign {
   private async run(): Promise<void> {
     const { settings, context, stopping } = this;
     const { call } = context.locks.workSettings({ ttl: settings.ttl, wait: WAIT, signal: stopping.signal });
-    const campaigning = {
+    const campaigning: CallSettings = {
       ...{ ...call, maxHold: Infinity, outlivesShutdown: true },
-      refused: (answers: Parameters<typeof majorityHolder>[0]) => this.follow(majorityHolder(answers)),
+      refused: (answers) => this.follow(majorityHolder(answers)),
+      // The telemetry of locks would show a campaign as a wait, and a leadership as a hold.
+      listener: { ended: (_held, loss) => this.noteRelease(loss) },
     };
     while (!stopping.signal.aborted) {
       try {
@@ -173,17 +177,18 @@ export class Campaign {
 
   private async serve(
     scope: LockScope,
-    { signal }: AbortController,
+    ending: AbortController,
     { term, taken }: { readonly term: number; readonly taken: number },
   ): Promise<LockLostError | undefined> {
     const { name } = this.settings;
     const { where, call, observer } = this.context;
     const { lock } = scope;
+    const { signal } = ending;
     const ended = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
     // What follows happens in one turn, up to the call of the method.
     lock.assertHeld();
     const begun = this.clock.read();
-    const reign: Reign = { term, lock };
+    const reign: Reign = { term, lock, ending };
     this.reign = reign;
     this.lastTerm = term;
     observer.elected(name, term, taken);
@@ -209,6 +214,11 @@ export class Campaign {
     if (error instanceof RedlockConfigError && error.option === where) throw error;
     if (led < MOMENT && !signal.aborted && error === undefined) observer.problem(name, returnedTooSoon(led));
     return undefined;
+  }
+
+  // By the method, unless it has ended.
+  private noteRelease(loss: LockLostError | undefined): void {
+    if (!loss) this.reign?.ending.abort(new LockLostError([this.settings.resource], 'released'));
   }
 
   private noteLoss(lock: Lock, ending: AbortController): void {

@@ -236,6 +236,19 @@ describe('Applications with a method under @Leader', () => {
     await app.close();
   });
 
+  it('count no campaign as a wait, and no leadership as a hold', async () => {
+    const telemetry = new Telemetry();
+    const { tracerProvider, meterProvider } = telemetry;
+    const observers = [openTelemetry({ tracerProvider, meterProvider })];
+    const apps = [await cluster.start('a', { observers }), await cluster.start('b', { observers })];
+    await cluster.clock.advance(TTL);
+    await cluster.close(apps[0]!, SECOND);
+    expect(apps[1]!.get(Elections).isLeader('outbox')).toBe(true);
+    expect(apps[1]!.get(LockService).contention()).toEqual([]);
+    expect(telemetry.spans.map(({ name }) => name)).toEqual([]);
+    expect(await telemetry.points('redlock.acquire.duration')).toEqual([]);
+  });
+
   it('log the error of a method, and elect again', async () => {
     work.set('a', () => Promise.reject(new Error('no database')));
     const app = await cluster.start('a');

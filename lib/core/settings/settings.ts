@@ -1,4 +1,4 @@
-import { type MasterReport, RedlockConfigError } from '../errors.js';
+import { type LockLostError, type MasterReport, RedlockConfigError } from '../errors.js';
 import type { Duration } from './duration.js';
 import type { AcquireOptions, RedlockOptions } from './options.js';
 import { keyPrefix } from './resources.js';
@@ -83,6 +83,8 @@ export interface CallSettings {
   readonly permits: number | undefined;
   // Receives the answers of each attempt that was refused.
   readonly refused?: (answers: readonly MasterReport[]) => void;
+  // In place of what the observers give. Such a call is no wait, either: it does not count as contention.
+  readonly listener?: { ended(held: number, loss: LockLostError | undefined): void };
   // The work may go on after a shutdown, so that its keys are not released then, but expire.
   readonly outlivesShutdown?: boolean;
 }

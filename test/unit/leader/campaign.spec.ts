@@ -452,6 +452,22 @@ describe('A method', () => {
     expect(errors).toEqual([failure]);
   });
 
+  it('that releases the lock is asked to end, and resigns when it has', async () => {
+    let end = (): void => undefined;
+    a.work = ({ lock }) => {
+      void lock.release();
+      return new Promise<void>((resolve) => (end = resolve));
+    };
+    await stage.elect(a);
+    const { signal } = a.leaderships[0]!;
+    expect(signal.reason).toBeInstanceOf(LockLostError);
+    expect(signal.reason).toMatchObject({ cause: 'released' });
+    expect([a.campaign.isLeader, ...stage.events]).toEqual([false, 'a elected', 'a runs']);
+    end();
+    await stage.clock.settle();
+    expect([a.campaign.isLeader, ...stage.events]).toEqual([false, 'a elected', 'a runs', 'a resigned']);
+  });
+
   it('that only starts something leads until it is asked to end', async () => {
     const log: string[] = [];
     a.work = async ({ ended }) => {
