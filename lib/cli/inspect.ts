@@ -1,4 +1,4 @@
-import { counted, duration, showNames } from '../core/display.js';
+import { counted, duration, printable, showNames } from '../core/display.js';
 import type { LockInspection, PermitInspection, TakenPermits } from '../core/operator/inspector.js';
 import { leaderFrom } from '../core/leadership.js';
 import { resolveResources } from '../core/settings/resources.js';
@@ -97,7 +97,7 @@ function show(inspection: LockInspection, { terminal }: CommandContext): void {
 }
 
 function dataWords(data: unknown): string {
-  return data === undefined ? '' : `, data ${JSON.stringify(data)}`;
+  return data === undefined ? '' : `, data ${printable(JSON.stringify(data))}`;
 }
 
 function showPermits({ slots, waiting }: TakenPermits, { resource, state }: LockInspection, terminal: Terminal): void {

@@ -66,8 +66,12 @@ function showText(text: string): string {
 }
 
 function shorten(text: string): string {
-  const beginning = text.slice(0, SHOWN_LENGTH).replace(UNPRINTABLE, escape);
+  const beginning = printable(text.slice(0, SHOWN_LENGTH));
   return text.length > SHOWN_LENGTH ? `${beginning}…` : beginning;
+}
+
+export function printable(text: string): string {
+  return text.replace(UNPRINTABLE, escape);
 }
 
 function escape(character: string): string {
