@@ -199,7 +199,7 @@ export class Campaign {
         scope.run(() => call({ election: name, term, signal, lock, ended })),
       );
     } catch (thrown) {
-      if (!isReasonOf(signal, thrown)) error = thrown;
+      if (!isReasonOf(signal, thrown)) error = thrown ?? new Error('the method has failed without a reason');
     }
     // The clock is read: a loss that no timer has noticed is reported first.
     const { loss } = lock;
@@ -240,7 +240,7 @@ export class Campaign {
     let { data } = this.settings;
     for (let failures = 0; !signal.aborted; failures++) {
       try {
-        const given: unknown = typeof data === 'function' ? (data as () => unknown)() : data;
+        const given: unknown = typeof data === 'function' ? await (data as () => unknown)() : data;
         const record: LeaderRecord = { term, instance, since: since.getTime(), data: given };
         await lock.state.set(record, { onUncertain: 'newest', expireAfter: STATE_LIFE });
         return;

@@ -85,7 +85,7 @@ export class Elections implements OnModuleInit {
    * an `await`: send the term with each write.
    *
    * @param name as in `@Leader(name)`
-   * @param service name of the lock service; default: the first election of that name
+   * @param service name of the lock service; default: the service without a name
    * @throws {RedlockConfigError} if this application has no such election
    */
   isLeader(name: string, service?: string): boolean {
@@ -97,7 +97,7 @@ export class Elections implements OnModuleInit {
    * until its lock has expired.
    *
    * @param name as in `@Leader(name)`
-   * @param service name of the lock service; default: the first election of that name
+   * @param service name of the lock service; default: the service without a name
    * @returns `undefined` if no instance holds the lock
    * @throws {QuorumUnavailableError} too few masters answer
    * @throws {RedlockConfigError} if this application has no such election
@@ -116,7 +116,8 @@ export class Elections implements OnModuleInit {
   }
 
   /**
-   * Adds an observer of the elections of this instance.
+   * Adds an observer of the elections of this instance, in all lock services. Those of one service are reported to the
+   * `elections` of the observers of its module.
    *
    * @returns a function that removes it
    */
@@ -174,12 +175,17 @@ export class Elections implements OnModuleInit {
   }
 
   private electionOf(name: string, service: string | undefined): Election {
-    const election = this.elections.find(
-      (each) => each.campaign.settings.name === name && (service === undefined || each.service === service),
-    );
+    const election = this.elections.find((each) => each.campaign.settings.name === name && each.service === service);
     if (election) return election;
-    const names = this.elections.map(({ campaign }) => campaign.settings.name).join(', ') || 'none';
-    throw new RedlockConfigError('name', name, `must be the name of an election of this application (${names})`);
+    const names = this.elections.map((each) =>
+      [each.campaign.settings.name, each.service ?? []].flat().join(' of service '),
+    );
+    const which = `(${names.join(', ') || 'none'})`;
+    throw new RedlockConfigError(
+      'name',
+      name,
+      `must be the name of an election of this application, with its service ${which}`,
+    );
   }
 }
 

@@ -18,7 +18,7 @@ export interface LeaderOptions {
   ttl?: Duration;
   /**
    * What other instances read with `Elections.leader`, such as an address: a value that JSON can represent in 16 KiB, or a
-   * function that gives it at each election.
+   * function that gives it, or a promise of it, at each election.
    * @default nothing
    */
   data?: unknown;

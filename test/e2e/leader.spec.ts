@@ -352,7 +352,9 @@ describe('A method under @Leader that is declared wrongly', () => {
 
   it('is named in the error of a look at an unknown election', async () => {
     const app = await bootWith(declared('x'));
-    expect(() => app.get(Elections).isLeader('y')).toThrow('must be the name of an election of this application (x)');
+    expect(() => app.get(Elections).isLeader('y')).toThrow(
+      'must be the name of an election of this application, with its service (x)',
+    );
     await expect(app.get(Elections).leader('y')).rejects.toThrow('(x), got "y"');
     expect(() => app.get(Elections).isLeader('x', 'billing')).toThrow('of an election of this application');
   });
@@ -360,12 +362,12 @@ describe('A method under @Leader that is declared wrongly', () => {
 
 describe('Elections of one name in two lock services', () => {
   class Worker {
-    @Leader('x')
-    async lead({ ended }: Leadership): Promise<void> {
-      await ended;
-    }
     @Leader('x', { service: 'billing', ttl: '5s', data: () => 'at once' })
     async leadBilling({ ended }: Leadership): Promise<void> {
+      await ended;
+    }
+    @Leader('x')
+    async lead({ ended }: Leadership): Promise<void> {
       await ended;
     }
   }
@@ -384,5 +386,6 @@ describe('Elections of one name in two lock services', () => {
     expect([elections.isLeader('x'), elections.isLeader('x', 'billing')]).toEqual([true, true]);
     await expect(elections.leader('x', 'billing')).resolves.toMatchObject({ data: 'at once' });
     await expect(elections.leader('x')).resolves.toMatchObject({ data: undefined });
+    expect(() => elections.isLeader('x', 'other')).toThrow('with its service (x of service billing, x)');
   });
 });

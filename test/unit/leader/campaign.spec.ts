@@ -183,6 +183,12 @@ describe('The state', () => {
     expect(value).not.toHaveProperty('data');
   });
 
+  it('has the data that a function promises', async () => {
+    a.data = async () => ({ port: 80 });
+    await stage.elect(a);
+    await expect(b.locks.readState(RESOURCE)).resolves.toMatchObject({ value: { data: { port: 80 } } });
+  });
+
   it('of a holder that was outbid means that the lock is lost', async () => {
     a.refuse('open-state', 'write-state');
     await stage.elect(a);
@@ -442,14 +448,17 @@ describe('A method', () => {
     await expect(b.locks.inspect(RESOURCE)).resolves.toMatchObject({ state: 'free' });
   });
 
-  it('that fails resigns with its error', async () => {
+  const failure = new Error('no database');
+  it.each([
+    [failure, failure],
+    [undefined, new Error('the method has failed without a reason')],
+  ])('that fails with %s resigns with an error', async (reason, error) => {
     const errors: unknown[] = [];
-    a.observer = { resigned: (_election, _term, error) => errors.push(error) };
-    const failure = new Error('no database');
-    a.work = () => Promise.reject(failure);
+    a.observer = { resigned: (_election, _term, thrown) => errors.push(thrown) };
+    a.work = () => Promise.reject(reason as Error);
     await stage.elect(a);
     a.campaign.stop();
-    expect(errors).toEqual([failure]);
+    expect(errors).toEqual([error]);
   });
 
   it('that releases the lock is asked to end, and resigns when it has', async () => {
