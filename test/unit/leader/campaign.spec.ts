@@ -449,13 +449,13 @@ describe('A method', () => {
   });
 
   const failure = new Error('no database');
-  it.each([
+  it.each<[Error, Error]>([
     [failure, failure],
-    [undefined, new Error('the method has failed without a reason')],
+    [undefined as never, new Error('the method has failed without a reason')],
   ])('that fails with %s resigns with an error', async (reason, error) => {
     const errors: unknown[] = [];
     a.observer = { resigned: (_election, _term, thrown) => errors.push(thrown) };
-    a.work = () => Promise.reject(reason as Error);
+    a.work = () => Promise.reject(reason);
     await stage.elect(a);
     a.campaign.stop();
     expect(errors).toEqual([error]);
