@@ -67,7 +67,7 @@ export function electionResource(name: string): string {
   return `leader:${name}`;
 }
 
-// The key says who holds the lock now. The state is that of the last leader that could store it.
+// The key names the holder of the lock now. The state is that of the last leader that could store it.
 export function leaderFrom({ instance, since }: LockHolder, state: unknown): LeaderReport {
   const record = state as Partial<LeaderRecord> | null | undefined;
   const isSame = record?.instance === instance && record.since === since.getTime();

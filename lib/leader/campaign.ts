@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { type Clock, elapsedSince, pause } from '../core/clock.js';
 import {
   isLockError,
@@ -16,6 +15,7 @@ import { MAX_DURATION } from '../core/settings/duration.js';
 import { refuseStream } from '../nest/lockable-method.js';
 import type { LockScope } from '../nest/lock-scope.js';
 import type { LockService } from '../nest/lock.service.js';
+import { apart } from '../runtime/system-clock.js';
 import type { ElectionSettings } from './leader.decorator.js';
 
 /** The application is shutting down: the reason of `Leadership.signal`. Another instance leads when the method has ended. */
@@ -79,9 +79,6 @@ interface Reign {
   readonly ending: AbortController;
 }
 
-// A campaign may be started by a request, or under a lock. Its method is to run in no context but its own.
-const outsideOfAnyCall = AsyncLocalStorage.snapshot();
-
 // One election on one instance: waits for the lock, leads, and campaigns again.
 export class Campaign {
   private readonly stopping = new AbortController();
@@ -110,7 +107,8 @@ export class Campaign {
   }
 
   start(): void {
-    outsideOfAnyCall(() => void this.run());
+    // The module may be started by a request, or under a lock.
+    apart(() => void this.run());
   }
 
   // Leaves the queue, and asks the method to end.

@@ -141,7 +141,7 @@ export class Waiter extends ListMember<Waiter> {
   }
 
   // Returns when this waiter is woken, when `delay` milliseconds have passed, or when the budget has ended. `undefined`
-  // if it was not woken. `watch` begins to note who is to blame, and its result ends that; without it, no one is named.
+  // if it was not woken. `watch` begins to note which holder is to blame, and its result ends that; without it, none is.
   async pause(delay?: number, watch?: () => () => Blamed): Promise<WakeReason | undefined> {
     this.check();
     const began = this.waited;

@@ -3,7 +3,7 @@ import type { Clock } from '../clock.js';
 // Milliseconds, by the instance that was named as the holder; `undefined` if none was.
 export type Blamed = ReadonlyMap<string | undefined, number>;
 
-// Who has one resource, from the first call of this process that waits for it to the last.
+// The holder of one resource, from the first call of this process that waits for it to the last.
 class Line {
   waiting = 0;
   private since: number;
@@ -43,7 +43,7 @@ export class Lines {
 
   constructor(private readonly clock: Clock) {}
 
-  // Who has these resources from now on, as far as it is known. While the first call asks for them, it is not.
+  // The holder from now on; `undefined` if none is known, as while the first call asks.
   note(resources: readonly string[], holder: string | undefined): void {
     if (this.lines.size === 0) return;
     for (const resource of resources) this.lines.get(resource)?.note(holder);
