@@ -6,7 +6,7 @@ export const swc = {
       jsc: {
         target: 'es2023',
         parser: { syntax: 'typescript', decorators: true },
-        transform: { legacyDecorator: true, decoratorMetadata: true, useDefineForClassFields: true },
+        transform: { legacyDecorator: true, decoratorMetadata: true, useDefineForClassFields: false },
         keepClassNames: true,
       },
       module: { type: 'es6' },

@@ -48,7 +48,7 @@ export type {
   OnHeld,
   AcquisitionProgress,
 } from './core/observer.js';
-export type { LockInspection, PermitInspection, SlotInspection } from './core/operator/inspector.js';
+export type { LockInspection, PermitInspection, SlotInspection } from './core/inspector.js';
 export type { MasterState, MasterStatus, RedlockStatus } from './core/health/status.js';
 export type { AcquireOptions, LockMode, LockOrderOption, RedlockOptions } from './core/settings/options.js';
 export { getLockServiceToken, InjectLockService } from './nest/lock-service.token.js';

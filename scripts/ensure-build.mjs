@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { mustRun, root } from './run.mjs';
 
-const INPUTS = ['package.json', 'tsconfig.json', 'tsconfig.build.json', 'tsconfig.build.cjs.json'];
+const INPUTS = ['package.json', 'tsconfig.json', 'tsconfig.build.json'];
 
 /** Whether dist is newer than all of its sources. */
 export async function isBuilt() {

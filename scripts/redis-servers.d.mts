@@ -31,6 +31,7 @@ export declare class RedisServer {
   restart(): Promise<void>;
   /** Ends it for good, whatever its state is. Safe to call twice. */
   stop(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 /** Path of `redis-server` or `valkey-server`: the variable `REDIS_SERVER`, else a server in PATH. */

@@ -128,6 +128,10 @@ export class RedisServer {
     if (this.#ownsDir) rmSync(this.#dir, { recursive: true, force: true });
   }
 
+  [Symbol.asyncDispose]() {
+    return this.stop();
+  }
+
   #signal(name) {
     if (!this.#child) throw new Error(`The server on port ${this.port} is down, ${name} cannot reach it`);
     this.#child.kill(name);

@@ -110,6 +110,7 @@ const BOTH = [
   'test/unit/core/fencing.spec.ts',
   'test/unit/core/settings/resources.spec.ts',
   'test/unit/core/settings/settings.spec.ts',
+  'test/unit/nest/nested-calls.spec.ts',
   'test/unit/schedule/cron-schedule.spec.ts',
 ];
 

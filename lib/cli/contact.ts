@@ -12,9 +12,6 @@ import type { RedisClient } from '../redis/redis-client.interface.js';
 import { isReply, redactedMessageOf, refusalFrom } from '../redis/replies.js';
 import { type SentinelGroup, sentinelGroup } from '../redis/sentinel/sentinel-group.js';
 import { SystemClock } from '../runtime/system-clock.js';
-import type { ClusterSettings } from '../redis/cluster/cluster-source.js';
-import { nameOf, type NodeAddress } from '../redis/urls.js';
-import { type NodeView, parseNodes, viewFromSlots } from '../redis/cluster/cluster-map.js';
 
 export type ContactResult = { readonly value: unknown } | ContactFailure;
 
@@ -141,56 +138,4 @@ export class Contact {
       clearTimeout(timer);
     }
   }
-}
-
-// What the newest view of a cluster says.
-export interface ClusterNodes extends NodeView {
-  readonly contactAt: (announced: NodeAddress) => Contact | ContactFailure;
-}
-
-export async function findNodes(cluster: ClusterSettings, timeout: number): Promise<ClusterNodes | ContactFailure> {
-  const answers = await Promise.all(cluster.seeds.map((seed) => askNode(cluster, seed, timeout)));
-  const known = answers.flatMap((answer) => ('code' in answer ? [] : [answer]));
-  const [newest] = known.sort((one, other) => newestEpoch(other) - newestEpoch(one));
-  if (newest) return newest;
-  const failures = answers.flatMap((answer) => ('code' in answer ? [answer] : []));
-  // Waiting can help as long as it can help one of the nodes.
-  return failures.find(({ isPermanent }) => !isPermanent) ?? failures[0] ?? NO_NODE;
-}
-
-const NO_NODE: ContactFailure = Object.freeze({ code: 'UNREACHABLE', reason: 'it has no nodes' });
-
-function askNode(cluster: ClusterSettings, seed: NodeAddress, timeout: number): Promise<ClusterNodes | ContactFailure> {
-  const contact = contactTo(cluster, seed, timeout);
-  const named = (failure: ContactFailure): ContactFailure => ({
-    ...failure,
-    reason: `${contact.name}: ${failure.reason}`,
-  });
-  return contact.use<ClusterNodes | ContactFailure>(async () => {
-    const asksSlots = cluster.nodeTimeout !== undefined;
-    const outcome = await contact.call('CLUSTER', asksSlots ? 'SLOTS' : 'NODES');
-    if (isFailure(outcome)) return named(outcome);
-    const view = asksSlots ? viewFromSlots(outcome.value) : parseNodes(String(outcome.value));
-    if (view.primaries.length === 0) return named({ code: 'UNREACHABLE', reason: 'it knows no primary' });
-    return {
-      ...view,
-      contactAt({ host, port }) {
-        try {
-          // A node that announces no host is reached by that of the node that was asked.
-          return contactTo(cluster, cluster.translate({ host: host === '' ? seed.host : host, port }), timeout);
-        } catch (error) {
-          const reason = error instanceof Error ? error.message : String(error);
-          return { code: 'UNREACHABLE', reason, isPermanent: true };
-        }
-      },
-    };
-  }, named);
-}
-
-function contactTo(cluster: ClusterSettings, address: NodeAddress, timeout: number): Contact {
-  return new Contact({ name: nameOf(address), client: cluster.clientFor(address) }, timeout);
-}
-
-function newestEpoch({ primaries }: NodeView): number {
-  return Math.max(0, ...primaries.map(({ epoch }) => epoch));
 }

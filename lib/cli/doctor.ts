@@ -1,26 +1,8 @@
 import { parseDuration } from '../core/settings/duration.js';
-import {
-  type Examination,
-  examine,
-  examineCluster,
-  middleOf,
-  type Persistence,
-  type ShardFacts,
-} from './examination.js';
-import { Contact } from './contact.js';
+import { type Examination, examine } from './examination.js';
 import type { CommandContext } from './session.js';
-import {
-  canVote,
-  clockErrorOf,
-  type Finding,
-  isGuarded,
-  judge,
-  serversOf,
-  standingIn,
-  twinOf,
-  type Verdict,
-  waitOf,
-} from './findings.js';
+import { judge, type Verdict } from './findings.js';
+import { ExaminedMasters, middleOf, standingIn, waitOf } from './votes.js';
 import { isVital } from './permissions.js';
 import { type Paint, plain, table, type Terminal } from './terminal.js';
 import { counted, duration, votesOf } from '../core/display.js';
@@ -31,7 +13,7 @@ const SHOWN_OF_RUN = 8;
 // More columns would be too narrow to read.
 const MASTERS_IN_TABLE = 4;
 
-export interface DoctorOptions {
+interface DoctorOptions {
   readonly restartGuard?: boolean;
   readonly durable?: boolean;
   readonly masterTimeout?: string;
@@ -42,27 +24,23 @@ export async function doctor(
   { restartGuard = true, durable = false, masterTimeout: given }: DoctorOptions = {},
 ): Promise<number> {
   const masterTimeout = given === undefined ? undefined : parseDuration('--master-timeout', given, 1);
-  const found = await Promise.all(
-    endpoints.map((one) =>
-      'seeds' in one ? examineCluster(one, settings, timeout) : examine(new Contact(one, timeout), settings),
-    ),
-  );
-  const examined = found.map((one) => ({ ...one, isDurable: durable }));
-  const guarded = restartGuard && isGuarded(examined);
-  const verdict = judge(examined, { guarded, masterTimeout });
+  const found = await Promise.all(endpoints.map((one) => examine(one, settings, timeout)));
+  const examined = new ExaminedMasters(found.map((one) => ({ ...one, isDurable: durable })));
+  const guarded = restartGuard && examined.areGuarded;
+  const verdict = judge(examined.all, { guarded, masterTimeout });
   if (json) terminal.print(JSON.stringify(asJson(examined, verdict), null, 2));
   else show(examined, { ...verdict, guarded }, terminal);
   return verdict.healthy ? 0 : 1;
 }
 
-function asJson(examined: readonly Examination[], verdict: Verdict): object {
-  return { ...verdict, examined: examined.map((one) => examinationAsJson(one, examined, verdict)) };
+function asJson(examined: ExaminedMasters, verdict: Verdict): object {
+  return { ...verdict, examined: examined.all.map((one) => examinationAsJson(one, examined, verdict)) };
 }
 
-function examinationAsJson(one: Examination, examined: readonly Examination[], verdict: Verdict): object {
+function examinationAsJson(one: Examination, examined: ExaminedMasters, verdict: Verdict): object {
   const { cluster, shard, master, unreachable, report, fault, persistence, missing, refusal, clock, latency } = one;
   const { version, run, role, mode, uptime, eviction } = report ?? {};
-  const offset = clock && { ...clock, fromOthers: clockErrorOf(one, examined) };
+  const offset = clock && { ...clock, fromOthers: examined.clockErrorOf(one) };
   const server = { version, run, role, mode, uptime, eviction, persistence };
   return {
     master,
@@ -100,8 +78,8 @@ interface Shown extends Verdict {
   readonly guarded: boolean;
 }
 
-function show(examined: readonly Examination[], verdict: Shown, terminal: Terminal): void {
-  const servers = serversOf(examined);
+function show(examined: ExaminedMasters, verdict: Shown, terminal: Terminal): void {
+  const { servers } = examined;
   for (let first = 0; first < servers.length; first += MASTERS_IN_TABLE) {
     const some = servers.slice(first, first + MASTERS_IN_TABLE);
     const columns = some.map((one) => columnOf(one, examined, verdict));
@@ -120,12 +98,12 @@ function paintVotes(terminal: Terminal): Paint {
   };
 }
 
-function columnOf(one: Examination, examined: readonly Examination[], verdict: Shown): Record<string, string> {
+function columnOf(one: Examination, examined: ExaminedMasters, verdict: Shown): Record<string, string> {
   const { report, persistence, missing, latency, clock, unreachable } = one;
   return {
     votes: votes(one, verdict) ? 'yes' : `no: ${reasonOf(one, examined)}`,
     ...(verdict.guarded && markerOf(one, examined)),
-    ...(examined.some(({ cluster }) => cluster) && shardOf(one)),
+    ...(examined.all.some(({ cluster }) => cluster) && shardOf(one)),
     version: report?.version ?? '-',
     role: report?.role ?? '-',
     run: report?.run.slice(0, SHOWN_OF_RUN) || '-',
@@ -140,7 +118,7 @@ function columnOf(one: Examination, examined: readonly Examination[], verdict: S
 
 function votes(one: Examination, { voters, guarded }: Shown): boolean {
   if (!one.shard) return voters.includes(one.master);
-  return canVote(one, [one]) && (!guarded || waitOf(one) === 0);
+  return new ExaminedMasters([one]).canVote(one) && (!guarded || waitOf(one) === 0);
 }
 
 function shardOf({ shard }: Examination): Record<string, string> {
@@ -151,16 +129,16 @@ function shardOf({ shard }: Examination): Record<string, string> {
   };
 }
 
-function dataOf({ standing }: ShardFacts): string {
+function dataOf({ standing }: NonNullable<Examination['shard']>): string {
   if (!standing) return '-';
   return standing.wait === undefined ? 'unknown' : 'known';
 }
 
-function markerOf(one: Examination, examined: readonly Examination[]): Record<string, string> {
+function markerOf(one: Examination, examined: ExaminedMasters): Record<string, string> {
   const marker = one.report?.marker;
   const written = one.report && marker && `${duration(one.report.time - marker.writtenAt)} ago`;
   const data = one.shard ? dataOf(one.shard) : (standingIn(one)?.data ?? '-');
-  if (!examined.some(({ report }) => report?.marker)) return { data };
+  if (!examined.all.some(({ report }) => report?.marker)) return { data };
   return {
     data,
     'met by': marker ? plain(marker.writtenBy) || '-' : '-',
@@ -170,9 +148,9 @@ function markerOf(one: Examination, examined: readonly Examination[]): Record<st
   };
 }
 
-function reasonOf(one: Examination, examined: readonly Examination[]): string {
+function reasonOf(one: Examination, examined: ExaminedMasters): string {
   if (one.unreachable) return one.unreachable.code === 'UNREACHABLE' ? 'no connection' : one.unreachable.code;
-  if (twinOf(one, examined)) return 'duplicate';
+  if (examined.twinOf(one)) return 'duplicate';
   if (one.report?.role === 'slave') return 'replica';
   if (one.fault !== undefined) return 'unsuitable';
   if (one.refusal) return one.refusal.code;
@@ -181,19 +159,19 @@ function reasonOf(one: Examination, examined: readonly Examination[]): string {
   return wait === undefined ? 'not met yet' : `waits for ${duration(wait)}`;
 }
 
-function wordsOn({ appendOnly, fsync, snapshots }: Persistence): string {
+function wordsOn({ appendOnly, fsync, snapshots }: NonNullable<Examination['persistence']>): string {
   if (appendOnly) return `log, fsync ${fsync ?? 'unknown'}`;
   if (snapshots === undefined) return 'no log';
   return snapshots ? 'snapshots' : 'none';
 }
 
-function offsetFrom(one: Examination, examined: readonly Examination[]): string {
-  const distance = clockErrorOf(one, examined) ?? 0;
+function offsetFrom(one: Examination, examined: ExaminedMasters): string {
+  const distance = examined.clockErrorOf(one) ?? 0;
   const width = one.clock ? one.clock.max - middleOf(one.clock) : 0;
   return `${distance > 0 ? '+' : ''}${duration(distance)} ± ${duration(width)}`;
 }
 
-function describeFinding({ level, master, what, advice }: Finding, terminal: Terminal): string {
+function describeFinding({ level, master, what, advice }: Verdict['findings'][number], terminal: Terminal): string {
   const subject = master === undefined ? '' : `${master}: `;
   return `${terminal.paint(level === 'problem' ? 'red' : 'yellow', `${level}:`)} ${subject}${what}\n  -> ${advice}`;
 }

@@ -3,17 +3,18 @@ import { SystemRandom } from '../runtime/system-random.js';
 import type { Settings } from '../core/settings/settings.js';
 import { faultOf, parseInfo, parseServerIdentity, type ServerIdentity } from '../redis/replies.js';
 import { REPORT } from '../redis/scripts/lua.generated.js';
-import { type ClusterNodes, type Contact, type ContactFailure, findNodes, isFailure } from './contact.js';
+import { Contact, type ContactFailure, isFailure } from './contact.js';
 import { type MissingPermission, missingPermissions } from './permissions.js';
 import { ClusterNames } from '../redis/cluster/cluster-names.js';
 import { faultOfNode } from '../redis/cluster/cluster-node.js';
+import type { NamedClient } from '../redis/master-source.js';
 import type { ClusterSettings } from '../redis/cluster/cluster-source.js';
-import { type KnownPrimary, SLOTS } from '../redis/cluster/cluster-map.js';
+import { type KnownPrimary, parseNodes, type NodeView, SLOTS, viewFromSlots } from '../redis/cluster/cluster-map.js';
 import { reasonForSeal, SEAL_FIELDS, sealFrom } from '../redis/cluster/partition-guard.js';
 import { nameOf, type NodeAddress } from '../redis/urls.js';
 
 // How far a server's clock is ahead of the local clock, in milliseconds.
-export interface ClockOffset {
+interface ClockOffset {
   readonly min: number;
   readonly max: number;
 }
@@ -34,22 +35,6 @@ export function offsetOf(samples: readonly ClockSample[]): ClockOffset | undefin
   const max = Math.min(...samples.map(({ sent, time }) => time - sent)) + RESOLUTION;
   // The bounds cross if a clock was set meanwhile.
   return min <= max ? { min, max } : { min: max, max: min };
-}
-
-export function middleOf({ min, max }: ClockOffset): number {
-  return (min + max) / 2;
-}
-
-// In milliseconds; positive if the clock is ahead. Overlapping bounds have no certain distance.
-export function certainDistance(clock: ClockOffset, reference: ClockOffset): number {
-  if (clock.min > reference.max) return clock.min - reference.max;
-  return clock.max < reference.min ? clock.max - reference.min : 0;
-}
-
-// The offset that most clocks agree on, if most of them agree.
-export function medianOf(offsets: readonly ClockOffset[]): ClockOffset | undefined {
-  const sorted = [...offsets].sort((a, b) => middleOf(a) - middleOf(b));
-  return sorted[Math.floor((sorted.length - 1) / 2)];
 }
 
 // For a cluster, its primaries are examined in its place (`cluster`), each with `shard`.
@@ -74,7 +59,7 @@ export interface Examination {
 }
 
 // Fields that the server does not report are `undefined`.
-export interface Persistence {
+interface Persistence {
   readonly appendOnly: boolean;
   readonly isRewriting?: boolean;
   // `always`, `everysec` or `no`.
@@ -87,7 +72,13 @@ const ROUND_TRIPS = 9;
 // In milliseconds.
 const TRIAL_LIFE = 1_000;
 
-export function examine(contact: Contact, settings: Settings): Promise<Examination> {
+export function examine(
+  endpoint: NamedClient | ClusterSettings,
+  settings: Settings,
+  timeout: number,
+): Promise<Examination> {
+  if ('seeds' in endpoint) return examineCluster(endpoint, settings, timeout);
+  const contact = new Contact(endpoint, timeout);
   return contact.use(
     () => examineServer(contact, settings),
     (failure) => nothingKnown(contact.name, failure),
@@ -119,7 +110,7 @@ async function examineServer(contact: Contact, settings: Settings, rules?: NodeR
   return { ...nothingKnown(contact.name), ...trips, report, fault, persistence, refusal, missing };
 }
 
-export function nothingKnown(master: string, unreachable?: ContactFailure): Examination {
+function nothingKnown(master: string, unreachable?: ContactFailure): Examination {
   const unknown = { report: undefined, fault: undefined, persistence: undefined, refusal: undefined };
   return { master, unreachable, ...unknown, missing: [], clock: undefined, latency: undefined };
 }
@@ -182,7 +173,7 @@ async function tryLock(contact: Contact, name: string): Promise<ContactFailure |
     : undefined;
 }
 
-export interface ClusterExamination {
+interface ClusterExamination {
   // Of all nodes: clusters with a common one are one cluster.
   readonly ids: readonly string[];
   readonly shards: readonly Examination[];
@@ -194,7 +185,7 @@ export interface ClusterExamination {
   readonly nodeTimeout: number | undefined;
 }
 
-export interface ShardFacts {
+interface ShardFacts {
   readonly partitions: number;
   readonly replicas: number;
   // Its `cluster_state`.
@@ -212,11 +203,7 @@ interface ShardStanding {
   readonly reason: string;
 }
 
-export async function examineCluster(
-  cluster: ClusterSettings,
-  settings: Settings,
-  timeout: number,
-): Promise<Examination> {
+async function examineCluster(cluster: ClusterSettings, settings: Settings, timeout: number): Promise<Examination> {
   const nodes = await findNodes(cluster, timeout);
   if ('code' in nodes) return nothingKnown(cluster.name, nodes);
   const { ids, primaries, replicas } = nodes;
@@ -235,6 +222,58 @@ export async function examineCluster(
       nodeTimeout,
     },
   };
+}
+
+// What the newest view of a cluster says.
+interface ClusterNodes extends NodeView {
+  readonly contactAt: (announced: NodeAddress) => Contact | ContactFailure;
+}
+
+async function findNodes(cluster: ClusterSettings, timeout: number): Promise<ClusterNodes | ContactFailure> {
+  const answers = await Promise.all(cluster.seeds.map((seed) => askNode(cluster, seed, timeout)));
+  const known = answers.flatMap((answer) => ('code' in answer ? [] : [answer]));
+  const [newest] = known.sort((one, other) => newestEpoch(other) - newestEpoch(one));
+  if (newest) return newest;
+  const failures = answers.flatMap((answer) => ('code' in answer ? [answer] : []));
+  // Waiting can help as long as it can help one of the nodes.
+  return failures.find(({ isPermanent }) => !isPermanent) ?? failures[0] ?? NO_NODE;
+}
+
+const NO_NODE: ContactFailure = Object.freeze({ code: 'UNREACHABLE', reason: 'it has no nodes' });
+
+function askNode(cluster: ClusterSettings, seed: NodeAddress, timeout: number): Promise<ClusterNodes | ContactFailure> {
+  const contact = contactTo(cluster, seed, timeout);
+  const named = (failure: ContactFailure): ContactFailure => ({
+    ...failure,
+    reason: `${contact.name}: ${failure.reason}`,
+  });
+  return contact.use<ClusterNodes | ContactFailure>(async () => {
+    const asksSlots = cluster.nodeTimeout !== undefined;
+    const outcome = await contact.call('CLUSTER', asksSlots ? 'SLOTS' : 'NODES');
+    if (isFailure(outcome)) return named(outcome);
+    const view = asksSlots ? viewFromSlots(outcome.value) : parseNodes(String(outcome.value));
+    if (view.primaries.length === 0) return named({ code: 'UNREACHABLE', reason: 'it knows no primary' });
+    return {
+      ...view,
+      contactAt({ host, port }) {
+        try {
+          // A node that announces no host is reached by that of the node that was asked.
+          return contactTo(cluster, cluster.translate({ host: host === '' ? seed.host : host, port }), timeout);
+        } catch (error) {
+          const reason = error instanceof Error ? error.message : String(error);
+          return { code: 'UNREACHABLE', reason, isPermanent: true };
+        }
+      },
+    };
+  }, named);
+}
+
+function contactTo(cluster: ClusterSettings, address: NodeAddress, timeout: number): Contact {
+  return new Contact({ name: nameOf(address), client: cluster.clientFor(address) }, timeout);
+}
+
+function newestEpoch({ primaries }: NodeView): number {
+  return Math.max(0, ...primaries.map(({ epoch }) => epoch));
 }
 
 interface Surroundings {

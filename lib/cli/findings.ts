@@ -1,22 +1,17 @@
-import {
-  certainDistance,
-  type ClockOffset,
-  type ClusterExamination,
-  type Examination,
-  medianOf,
-  middleOf,
-} from './examination.js';
-import { type MasterStanding, mayVoteEarly, plain, quarantineFor, standingOf, waitForQuorum } from './terminal.js';
+import type { Examination } from './examination.js';
+import { plain } from './terminal.js';
+import { ExaminedMasters, middleOf, standingIn, standingOf, waitOf } from './votes.js';
 import { counted, duration, votesOf } from '../core/display.js';
 import { enoughFor } from '../core/health/round-trips.js';
 import { quorumOf } from '../core/acquire/quorum-call.js';
-import { resolveSettings } from '../core/settings/settings.js';
-import { EARLY_AFTER } from '../redis/guard/new-masters.js';
+import { driftOf, resolveSettings } from '../core/settings/settings.js';
+import { EARLY_AFTER, EARLY_FROM } from '../redis/guard/new-masters.js';
 import type { ContactFailure } from './contact.js';
 import { isVital } from './permissions.js';
 import { flawsIn } from '../redis/recognition.js';
+import type { ServerIdentity } from '../redis/replies.js';
 
-export interface Finding {
+interface Finding {
   // A `problem` needs a change; a `note` may describe what is intended.
   readonly level: 'problem' | 'note';
   // `undefined` if it is about all of them.
@@ -35,10 +30,12 @@ function note(what: string, advice: string): Unplaced {
   return { level: 'note', what, advice };
 }
 
+type ClusterExamination = NonNullable<Examination['cluster']>;
+
 // Fewer primaries elect no replica when one of them fails.
 const ELECTING = 3;
 
-export function onCluster({ unserved, unreachable, shards }: ClusterExamination): Unplaced[] {
+function onCluster({ unserved, unreachable, shards }: ClusterExamination): Unplaced[] {
   const findings: Unplaced[] = unreachable.map(({ address, failure }) =>
     problem(
       `its replica ${address} cannot be reached: ${failure.reason}`,
@@ -63,7 +60,7 @@ export function onCluster({ unserved, unreachable, shards }: ClusterExamination)
   return findings;
 }
 
-export function onShard({ shard }: Examination, { nodeTimeout }: ClusterExamination): Unplaced[] {
+function onShard({ shard }: Examination, { nodeTimeout }: ClusterExamination): Unplaced[] {
   if (!shard) return [];
   const { partitions, replicas, state } = shard;
   const findings: Unplaced[] = [];
@@ -94,11 +91,9 @@ export interface Verdict {
 
 // Clocks that are synchronized over a network differ by less than this many milliseconds.
 const CLOCK_TOLERANCE = 1_000;
-// With fewer masters, the restart guard is off by default.
-const GUARDED_FROM = 3;
 const DEFAULTS = resolveSettings({});
-// The offset of the local clock, by which all others are measured.
-const HERE: ClockOffset = Object.freeze({ min: 0, max: 0 });
+// Of a master that lost its data, in milliseconds.
+const LONGEST_WAIT = Math.ceil(DEFAULTS.maxTtl + driftOf(DEFAULTS, DEFAULTS.maxTtl));
 
 interface Applications {
   readonly guarded?: boolean;
@@ -106,16 +101,17 @@ interface Applications {
 }
 
 export function judge(
-  examined: readonly Examination[],
-  { guarded = isGuarded(examined), masterTimeout }: Applications = {},
+  all: readonly Examination[],
+  { guarded = new ExaminedMasters(all).areGuarded, masterTimeout }: Applications = {},
 ): Verdict {
-  const masters = examined.length;
-  const able = examined.filter((one) => canVote(one, examined));
+  const examined = new ExaminedMasters(all);
+  const masters = all.length;
+  const able = all.filter((one) => examined.canVote(one));
   const waits = able.map((one) => (guarded ? waitOf(one) : 0));
   const voters = able.filter((_, i) => waits[i] === 0).map(({ master }) => master);
   const locksIn = waitForQuorum(waits, masters) ?? null;
   const findings = [
-    ...examined.flatMap((one) => onOne(one, { examined, masterTimeout })),
+    ...all.flatMap((one) => onOne(one, { examined, masterTimeout })),
     ...(guarded ? onGuard({ examined, able, voters, locksIn }) : []),
     ...onAll(examined),
   ];
@@ -123,70 +119,8 @@ export function judge(
   return { healthy, masters, quorum: quorumOf(masters), voters, locksIn, findings };
 }
 
-// Below that number, a marker shows that an application has switched the guard on.
-export function isGuarded(examined: readonly Examination[]): boolean {
-  return examined.length >= GUARDED_FROM || serversOf(examined).some(isMet);
-}
-
-// Each cluster counts as its primaries.
-export function serversOf(examined: readonly Examination[]): readonly Examination[] {
-  return examined.flatMap((one) => one.cluster?.shards ?? [one]);
-}
-
-function isMet({ report, shard }: Examination): boolean {
-  return report?.marker !== undefined || shard?.standing?.isMet === true;
-}
-
-export function twinOf(one: Examination, examined: readonly Examination[]): Examination | undefined {
-  const first = examined.find((other) => other === one || isSame(one, other));
-  return first === one ? undefined : first;
-}
-
-function isSame(one: Examination, other: Examination): boolean {
-  if (one.cluster && other.cluster) {
-    const ids = new Set(one.cluster.ids);
-    return other.cluster.ids.some((id) => ids.has(id));
-  }
-  const identity = identityOf(one);
-  return identity !== undefined && identityOf(other) === identity;
-}
-
-// Without the permission for INFO, equal nonces at two addresses show that they are one server.
-function identityOf({ report }: Examination): string | undefined {
-  return report?.run || report?.marker?.run || report?.marker?.nonce || undefined;
-}
-
-export function standingIn({ report, isDurable }: Examination): MasterStanding | undefined {
-  return report && standingOf(report, isDurable);
-}
-
-// Milliseconds until its votes count, 0 if they count now; `undefined` if a process has to connect to it first.
-export function waitOf(one: Examination): number | undefined {
-  if (one.shard) return one.shard.standing?.wait;
-  if (one.cluster) {
-    const waits = one.cluster.shards.map((shard) => waitOf(shard) ?? Infinity);
-    const wait = Math.min(...waits, Infinity);
-    return wait === Infinity ? undefined : wait;
-  }
-  return standingIn(one)?.wait;
-}
-
-// In milliseconds, from the median of all clocks.
-export function clockErrorOf({ clock }: Examination, examined: readonly Examination[]): number | undefined {
-  const reference = medianOf(serversOf(examined).flatMap((one) => one.clock ?? []));
-  return clock && reference && certainDistance(clock, reference);
-}
-
-// Whether its votes would count if the restart guard let them. A cluster votes for what any of its primaries serves.
-export function canVote(one: Examination, examined: readonly Examination[]): boolean {
-  const { unreachable, fault, refusal, missing, cluster } = one;
-  if (cluster && !cluster.shards.some((shard) => canVote(shard, [shard]))) return false;
-  if (unreachable ?? fault ?? refusal ?? twinOf(one, examined)) return false;
-  return !missing.some(isVital);
-}
-
 interface Surroundings {
-  readonly examined: readonly Examination[];
+  readonly examined: ExaminedMasters;
   readonly masterTimeout: number | undefined;
 }
 
@@ -197,7 +131,7 @@ function at(master: string | undefined, ...findings: readonly (Unplaced | undefi
 function onOne(one: Examination, { examined, masterTimeout }: Surroundings): Finding[] {
   const { master, unreachable } = one;
   if (unreachable) return at(master, onContact(unreachable));
-  const twin = twinOf(one, examined);
+  const twin = examined.twinOf(one);
   if (twin) {
     const kind = one.cluster ? 'cluster' : 'server';
     const what = `it is the same ${kind} as ${twin.master}: one ${kind} has one vote`;
@@ -273,7 +207,7 @@ function onDurability(able: readonly Examination[]): Finding[] {
   );
   const advice = 'two holders are possible after its restart: correct it, or do not declare it `durable`';
   const untrue = servers.flatMap(({ master, isDurable, flaws }) =>
-    isDurable ? flaws.map((flaw) => ({ ...problem(`it is declared durable, but ${flaw}`, advice), master })) : [],
+    isDurable ? at(master, ...flaws.map((flaw) => problem(`it is declared durable, but ${flaw}`, advice))) : [],
   );
   const names = servers
     .filter(({ isDurable, fsync, flaws }) => !isDurable && fsync === 'always' && flaws.length === 0)
@@ -281,11 +215,11 @@ function onDurability(able: readonly Examination[]): Finding[] {
   if (names.length === 0) return untrue;
   const what = `appendfsync is always on ${names.join(', ')}, and a restart is followed by a wait all the same`;
   const hint = 'if no restart loses a write there, declare `durable: true`, and give doctor the option --durable';
-  return [...untrue, { ...note(what, hint), master: undefined }];
+  return [...untrue, ...at(undefined, note(what, hint))];
 }
 
-function onClock(one: Examination, examined: readonly Examination[]): Unplaced | undefined {
-  const distance = clockErrorOf(one, examined) ?? 0;
+function onClock(one: Examination, examined: ExaminedMasters): Unplaced | undefined {
+  const distance = examined.clockErrorOf(one) ?? 0;
   if (Math.abs(distance) <= CLOCK_TOLERANCE) return undefined;
   const what = `its clock is ${duration(Math.abs(distance))} ${distance > 0 ? 'ahead of' : 'behind'} the others`;
   return problem(what, 'set it over the network (chrony, ntpd) by slewing: when it steps, keys expire early or late');
@@ -304,7 +238,7 @@ function onLatency({ latency }: Examination, given: number | undefined): Unplace
 }
 
 interface Votes {
-  readonly examined: readonly Examination[];
+  readonly examined: ExaminedMasters;
   // They would vote if the restart guard let them.
   readonly able: readonly Examination[];
   readonly voters: readonly string[];
@@ -314,56 +248,49 @@ interface Votes {
 function onGuard(votes: Votes): Finding[] {
   const { able, voters, examined } = votes;
   // One line about all masters is enough if no application has ever connected to them.
-  const notes = serversOf(examined).some(isMet) ? serversOf(able).flatMap(onStanding) : [];
+  const notes = examined.areMet ? new ExaminedMasters(able).servers.flatMap(onStanding) : [];
   notes.push(...onDurability(able));
   // Every other cause that keeps a master from voting has its own finding.
-  const isShort = able.length >= quorumOf(examined.length) && voters.length < quorumOf(examined.length);
-  return isShort ? [...notes, { ...onShortage(votes), master: undefined }] : notes;
+  const isShort = able.length >= quorumOf(examined.all.length) && voters.length < quorumOf(examined.all.length);
+  return isShort ? [...notes, ...at(undefined, onShortage(votes))] : notes;
 }
 
 function onStanding(one: Examination): Finding[] {
-  if (one.shard) return onSeals(one);
-  const standing = standingIn(one);
-  if (!standing || standing.wait === 0) return [];
-  const { data, wait, reason } = standing;
-  const { master, report } = one;
-  if (wait !== undefined) {
-    const what = `its votes do not count for ${duration(wait)}: ${plain(reason)}`;
-    const advice = report?.marker?.isVetoed
-      ? 'wait: a process that held a lock has met it, and that lock may be older'
-      : `wait; or, if certainly no lock from before is held (two holders are possible otherwise): npx nestjs-redlock trust ${master}`;
-    return [{ ...note(what, advice), master }];
-  }
-  const effect =
-    data === 'renamed'
-      ? 'the next process that meets it lets it vote at once'
-      : `the next process that meets it lets it wait, for up to maxTtl (${duration(quarantineFor(DEFAULTS.maxTtl))} by default)`;
-  return [{ ...note(`its votes do not count: ${plain(reason)}`, effect), master }];
-}
-
-function onSeals({ master, shard }: Examination): Finding[] {
-  const { standing } = shard ?? {};
+  const { master, shard } = one;
+  const standing = shard ? shard.standing : standingIn(one);
   if (!standing || standing.wait === 0) return [];
   const { wait, reason } = standing;
-  if (wait !== undefined) {
-    const what = `the votes of some of its partitions do not count for ${duration(wait)}: ${plain(reason)}`;
-    return [{ ...note(what, 'wait: every lock from before ends in this time'), master }];
+  const votes = shard ? 'the votes of some of its partitions do' : 'its votes do';
+  const what = `${votes} not count${wait === undefined ? '' : ` for ${duration(wait)}`}: ${plain(reason)}`;
+  return at(master, note(what, adviceOnStanding(one, wait)));
+}
+
+function adviceOnStanding(one: Examination, wait: number | undefined): string {
+  const { master, shard, report } = one;
+  if (shard) {
+    return wait === undefined
+      ? 'the next process that meets them lets them wait until every older lock has ended'
+      : 'wait: every lock from before ends in this time';
   }
-  const what = `the votes of some of its partitions do not count: ${plain(reason)}`;
-  return [
-    { ...note(what, 'the next process that meets them lets them wait until every older lock has ended'), master },
-  ];
+  if (wait !== undefined) {
+    return report?.marker?.isVetoed
+      ? 'wait: a process that held a lock has met it, and that lock may be older'
+      : `wait; or, if certainly no lock from before is held (two holders are possible otherwise): npx nestjs-redlock trust ${master}`;
+  }
+  return standingIn(one)?.data === 'renamed'
+    ? 'the next process that meets it lets it vote at once'
+    : `the next process that meets it lets it wait, for up to maxTtl (${duration(LONGEST_WAIT)} by default)`;
 }
 
-function onShortage({ examined, voters, locksIn }: Votes): Unplaced {
+function onShortage({ examined: { all }, voters, locksIn }: Votes): Unplaced {
   const until = locksIn === null ? 'until a process has met the masters' : `for ${duration(locksIn)}`;
-  const count = `${votesOf(voters.length, examined.length)} now, ${quorumOf(examined.length)} must`;
-  return problem(`no lock can be taken ${until}: ${count}`, adviceOnShortage(examined, locksIn));
+  const count = `${votesOf(voters.length, all.length)} now, ${quorumOf(all.length)} must`;
+  return problem(`no lock can be taken ${until}: ${count}`, adviceOnShortage(all, locksIn));
 }
 
-function adviceOnShortage(examined: readonly Examination[], locksIn: number | null): string {
+function adviceOnShortage(all: readonly Examination[], locksIn: number | null): string {
   const early = `about ${duration(EARLY_AFTER)} after the first application connects, unless a lock is held`;
-  if (mayVoteEarly(examined.map(({ report }) => report))) {
+  if (mayVoteEarly(all.map(({ report }) => report))) {
     if (locksIn !== null) return `wait; they may vote ${early}`;
     return (
       `start the application: they vote ${early} (if it runs already: give its keyPrefix as --prefix, ` +
@@ -374,8 +301,8 @@ function adviceOnShortage(examined: readonly Examination[], locksIn: number | nu
   return 'start the application: masters that it does not know wait until every older lock has ended, for up to maxTtl';
 }
 
-function onAll(examined: readonly Examination[]): Finding[] {
-  const { length } = examined;
+function onAll(examined: ExaminedMasters): Finding[] {
+  const { length } = examined.all;
   const findings = onOwnClock(examined);
   if (length === 1) {
     findings.push(note('one master is a single point of failure', 'use three or five that do not fail together'));
@@ -384,12 +311,12 @@ function onAll(examined: readonly Examination[]): Finding[] {
     findings.push(note(what, `use ${length + 1}, or ${length - 1}`));
   }
   if (
-    length < GUARDED_FROM &&
-    serversOf(examined).some(({ persistence }) => persistence && !keepsEveryWrite(persistence))
+    !examined.areGuardedByDefault &&
+    examined.servers.some(({ persistence }) => persistence && !keepsEveryWrite(persistence))
   ) {
     const what =
       'a master that restarts forgets its locks, and with fewer than three the restart guard is off by default';
-    const advice = examined.some(({ cluster }) => cluster)
+    const advice = examined.all.some(({ cluster }) => cluster)
       ? 'restartGuard: true, or fencing tokens: a failover of a cluster may lose locks, whatever is kept on disk'
       : 'choose one: restartGuard: true, and no lock for maxTtl after a restart; with appendfsync always and durable: ' +
         'true beside it, no such pause; a start no earlier than maxTtl after the stop; fencing tokens or a unique index';
@@ -399,13 +326,32 @@ function onAll(examined: readonly Examination[]): Finding[] {
 }
 
 // A fencing token starts at the clock of the process that draws it.
-function onOwnClock(examined: readonly Examination[]): Unplaced[] {
-  const reference = medianOf(serversOf(examined).flatMap(({ clock }) => clock ?? []));
-  const distance = reference ? certainDistance(reference, HERE) : 0;
-  if (!reference || Math.abs(distance) <= CLOCK_TOLERANCE) return [];
+function onOwnClock({ clock }: ExaminedMasters): Unplaced[] {
+  const { min, max } = clock ?? { min: 0, max: 0 };
+  const distance = min > 0 ? min : Math.min(max, 0);
+  if (!clock || Math.abs(distance) <= CLOCK_TOLERANCE) return [];
   const side = distance > 0 ? 'behind' : 'ahead of';
-  const what = `the clock of this machine is ${duration(Math.abs(middleOf(reference)))} ${side} the masters`;
+  const what = `the clock of this machine is ${duration(Math.abs(middleOf(clock)))} ${side} the masters`;
   return [note(what, 'where an application runs, set it over the network: fencing tokens begin with its time')];
+}
+
+// In milliseconds; `undefined` if a process has to connect to the masters first.
+function waitForQuorum(waits: readonly (number | undefined)[], masters: number): number | undefined {
+  const sorted = waits.map((wait) => wait ?? Infinity).sort((a, b) => a - b);
+  const wait = sorted[quorumOf(masters) - 1] ?? Infinity;
+  return wait === Infinity ? undefined : wait;
+}
+
+// A process without locks lets all masters vote early: none votes yet, and no holder has vetoed.
+function mayVoteEarly(reports: readonly (ServerIdentity | undefined)[]): boolean {
+  return (
+    reports.length >= EARLY_FROM &&
+    reports.every((report) => {
+      if (!report) return false;
+      const { data, wait } = standingOf(report);
+      return data === 'unknown' || (data === 'known' && wait !== 0 && report.marker?.isVetoed === false);
+    })
+  );
 }
 
 function keepsEveryWrite({ appendOnly, fsync }: NonNullable<Examination['persistence']>): boolean {

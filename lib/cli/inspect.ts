@@ -1,25 +1,31 @@
 import { counted, duration, printable, showNames } from '../core/display.js';
-import type { LockInspection, PermitInspection, TakenPermits } from '../core/operator/inspector.js';
-import { leaderFrom } from '../core/leadership.js';
+import type { LockInspection, PermitInspection, SlotInspection } from '../core/inspector.js';
 import { resolveResources } from '../core/settings/resources.js';
 import { permits as parsePermits } from '../core/settings/settings.js';
 import { type CommandContext, inSession } from './session.js';
 import {
-  asJson,
+  heldBy,
+  isReleasedByForce,
   type Paint,
   prefixHint,
   sharedByWords,
-  slotsTable,
   slotsWords,
-  summaryOf,
   table,
   type Terminal,
-  waitingWords,
 } from './terminal.js';
 import { describeReply, type MasterReport } from '../core/errors.js';
+import { quorumOf } from '../core/acquire/quorum-call.js';
 
-export async function inspectPermits(context: CommandContext, key: string, given: string): Promise<number> {
+export function inspect(
+  context: CommandContext,
+  key: string,
+  { permits }: { readonly permits?: string },
+): Promise<number> {
   const [resource = ''] = resolveResources('key', key);
+  return permits === undefined ? inspectResource(context, resource) : inspectPermits(context, resource, permits);
+}
+
+async function inspectPermits(context: CommandContext, resource: string, given: string): Promise<number> {
   const { terminal, json } = context;
   const permits = parsePermits('permits', Number(given));
   const { inspection, lock, taken } = await inSession(context, async ({ redlock }) => ({
@@ -41,6 +47,24 @@ export async function inspectPermits(context: CommandContext, key: string, given
   return slots.some(({ state }) => state === 'unknown') ? 1 : 0;
 }
 
+function slotsTable(slots: readonly SlotInspection[]): string {
+  return table(
+    ['slot', 'state', 'remaining', 'masters', 'holder'],
+    slots.map(({ slot, state, remaining, masters, holder }) => [
+      ...[`#${slot}`, state, state === 'held' ? duration(remaining) : '-'],
+      ...[`${heldOn(masters)} of ${masters.length}`, holder ? heldBy(holder) : '-'],
+    ]),
+  );
+}
+
+// To an inspection, `granted` means that the key is free.
+function asJson(inspection: LockInspection | SlotInspection): object {
+  const masters = inspection.masters.map(({ master, answer }) => {
+    return { master, answer: answer?.kind === 'granted' ? { kind: 'free' } : answer };
+  });
+  return { ...inspection, masters };
+}
+
 function permitSummaryOf({ resource, permits, taken, slots }: PermitInspection): string {
   const unknown = slots.filter(({ state }) => state === 'unknown').length;
   const others = unknown > 0 ? `, ${unknown} unknown` : '';
@@ -57,25 +81,23 @@ function notesOn({ resource, state, sharedBy }: LockInspection, beyond: readonly
   ];
 }
 
-const NO_LEADER = { term: undefined, data: undefined };
-
 // Permits of the name are shown too: they do not exclude its lock.
-export async function inspectResource(context: CommandContext, key: string): Promise<number> {
-  const [resource = ''] = resolveResources('key', key);
-  const { inspection, permits, state } = await inSession(context, async ({ redlock }) => ({
-    inspection: await redlock.inspector.inspect(resource),
-    permits: await redlock.inspector.takenPermits(resource),
-    state: await redlock.inspector.readState(resource).catch(() => undefined),
-  }));
-  const { term, data } = inspection.holder ? leaderFrom(inspection.holder, state?.value) : NO_LEADER;
+async function inspectResource(context: CommandContext, resource: string): Promise<number> {
+  const { inspection, permits, leader } = await inSession(context, async ({ redlock: { inspector } }) => {
+    const found = await inspector.inspect(resource);
+    const leading = found.holder && (await inspector.leader(resource, found.holder));
+    return { inspection: found, permits: await inspector.takenPermits(resource), leader: leading };
+  });
   const taken = permits && permits.slots.length > 0 ? permits : undefined;
   const { terminal, json } = context;
   if (json) {
     const takenPermits = taken && { ...taken, slots: taken.slots.map(asJson) };
-    terminal.print(JSON.stringify({ ...asJson(inspection), takenPermits, term, data }, null, 2));
+    terminal.print(
+      JSON.stringify({ ...asJson(inspection), takenPermits, term: leader?.term, data: leader?.data }, null, 2),
+    );
   } else {
     show(inspection, context);
-    if (term !== undefined) terminal.print(`leads in term ${term}${dataWords(data)}`);
+    if (leader?.term !== undefined) terminal.print(`leads in term ${leader.term}${dataWords(leader.data)}`);
     if (taken) showPermits(taken, inspection, terminal);
     const hint = inspection.state === 'free' && !taken ? prefixHint(resource, context.settings) : undefined;
     if (hint !== undefined) terminal.complain(`note: ${hint}`);
@@ -96,11 +118,32 @@ function show(inspection: LockInspection, { terminal }: CommandContext): void {
   terminal.print(terminal.paint('bold', summaryOf(inspection)));
 }
 
+function waitingWords(waiting: number): string {
+  return `${waiting} ${waiting === 1 ? 'process waits' : 'processes wait'} in line`;
+}
+
+function summaryOf({ resource, state, remaining, masters }: LockInspection): string {
+  const quorum = quorumOf(masters.length);
+  const makes = `${quorum} ${quorum === 1 ? 'makes' : 'make'} a lock`;
+  const count = `${heldOn(masters)} of ${counted(masters.length, 'master')}, ${makes}`;
+  const end = isReleasedByForce(masters) ? 'at most, since it was released by force' : 'unless it is extended';
+  const left = state === 'held' && remaining !== undefined ? `, for ${duration(remaining)} ${end}` : '';
+  return `${showNames([resource])} is ${state}${left} (held on ${count})`;
+}
+
+function heldOn(masters: readonly MasterReport[]): number {
+  return masters.filter(({ answer }) => answer?.kind === 'held').length;
+}
+
 function dataWords(data: unknown): string {
   return data === undefined ? '' : `, data ${printable(JSON.stringify(data))}`;
 }
 
-function showPermits({ slots, waiting }: TakenPermits, { resource, state }: LockInspection, terminal: Terminal): void {
+function showPermits(
+  { slots, waiting }: Pick<PermitInspection, 'slots' | 'waiting'>,
+  { resource, state }: LockInspection,
+  terminal: Terminal,
+): void {
   const permits = `${counted(slots.length, 'permit')} of ${showNames([resource])}`;
   const lock = state === 'free' ? 'no lock of this name, but ' : 'beside the lock, ';
   terminal.print(slotsTable(slots));

@@ -15,7 +15,7 @@ import { type CommandContext, inSession, type Session } from './session.js';
 import { quorumOf } from '../core/acquire/quorum-call.js';
 import { resolveResources } from '../core/settings/resources.js';
 
-export interface JobStanding {
+interface JobStanding {
   readonly name: string;
   readonly record: JobRecord;
   // A majority of the masters has stored the record.
@@ -27,8 +27,8 @@ export interface JobStanding {
 // `unfinished`: the tick was started, and its instance has the lock no more.
 type JobStandingState = Exclude<JobState, 'started'> | 'running' | 'unfinished';
 
-export const JOB_HEAD = ['job', 'state', 'last run', 'took', 'instance', 'attempt', 'settled'];
-export const RUN_HEAD = ['scheduled', 'outcome', 'started', 'took', 'instance', 'attempt', 'error'];
+const JOB_HEAD = ['job', 'state', 'last run', 'took', 'instance', 'attempt', 'settled'];
+const RUN_HEAD = ['scheduled', 'outcome', 'started', 'took', 'instance', 'attempt', 'error'];
 
 export function jobRow(standing: JobStanding): string[] {
   const { name, isSettled } = standing;
@@ -134,7 +134,7 @@ async function readJob({ redlock }: Session, name: string): Promise<FoundRecord 
   return record && { name, record, isSettled: settled };
 }
 
-export interface JobsOptions {
+interface JobsOptions {
   readonly restartGuard: boolean;
 }
 

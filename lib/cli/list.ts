@@ -1,14 +1,13 @@
 import { Keyspace, NUL } from '../core/keyspace.js';
 import { GRANTED, type HeldReply, type MasterReply } from '../core/master.interface.js';
 import type { ServerMaster } from '../redis/master-source.js';
-import { heldBy, matcherOf, sharedByWords, table } from './terminal.js';
+import { heldBy, isReleasedByForce, sharedByWords, table } from './terminal.js';
 import type { Settings } from '../core/settings/settings.js';
 import { literally } from '../redis/permissions.js';
 import { type CommandContext, inSession, type Session } from './session.js';
 import type { MasterReport } from '../core/errors.js';
-import { type LockInspection, inspectionOf } from '../core/operator/inspector.js';
+import { type LockInspection, inspectionOf, type Target, titleOf } from '../core/inspector.js';
 import { counted, duration, showNames } from '../core/display.js';
-import { type Target, titleOf } from '../core/operator/forced-release.js';
 
 interface Search {
   readonly session: Session;
@@ -141,7 +140,7 @@ function rowOf(listed: Listed): string[] {
   const { state, remaining, masters, holder, sharedBy, waiting } = listed;
   const held = masters.filter(({ answer }) => answer?.kind === 'held').length;
   // An acquisition was given up, or a master was unreachable during the release.
-  const words = state === 'free' ? 'leftover' : state;
+  const words = state === 'free' ? 'leftover' : isReleasedByForce(masters) ? 'released' : state;
   const by = holder ? heldBy(holder) : sharedBy === undefined ? '-' : sharedByWords(sharedBy);
   return [
     ...[titleOf(listed), words, state === 'held' ? duration(remaining) : '-', `${held} of ${masters.length}`],
@@ -152,4 +151,34 @@ function rowOf(listed: Listed): string[] {
 function brief({ resource, slot, state, remaining, masters, holder, sharedBy, waiting }: Listed): object {
   const heldOn = masters.filter(({ answer }) => answer?.kind === 'held').map(({ master }) => master);
   return { resource, slot, state, remaining, holder, sharedBy, waiting, heldOn };
+}
+
+// SCAN compares bytes.
+export function matcherOf(pattern: string): (text: string) => boolean {
+  const source = bytes(pattern).replace(/\\(.)|\[(\^?)((?:\\.|[^\]\\])*)\]|(.)/gs, (...groups: string[]) => {
+    const [, escaped, negation, members, single] = groups;
+    if (members !== undefined) return members === '' ? NOTHING : `[${negation}${classOf(members)}]`;
+    if (single === '*') return '.*';
+    if (single === '?') return '.';
+    return escapeFully(escaped ?? single ?? '');
+  });
+  const expression = new RegExp(`^(?:${source})$`, 's');
+  return (text) => expression.test(bytes(text));
+}
+
+// An empty class of a pattern matches no character.
+const NOTHING = '(?!)';
+
+function classOf(members: string): string {
+  return members.replace(/\\(.)|([^-])/gs, (_, escaped?: string, other?: string) =>
+    escapeFully(escaped ?? other ?? ''),
+  );
+}
+
+function escapeFully(character: string): string {
+  return character.replace(/[^A-Za-z0-9]/gs, (one) => `\\x${one.charCodeAt(0).toString(16).padStart(2, '0')}`);
+}
+
+function bytes(text: string): string {
+  return Buffer.from(text).toString('latin1');
 }

@@ -1,13 +1,13 @@
 import { Command, CommanderError } from 'commander';
 import { LockError } from '../core/errors.js';
-import { type CommonOptions, contextOf, type CommandContext, MASTERS_VARIABLE, UsageError } from './session.js';
-import { doctor, type DoctorOptions } from './doctor.js';
-import { inspectResource, inspectPermits } from './inspect.js';
-import { jobs, type JobsOptions } from './jobs.js';
+import { contextOf, type CommandContext, MASTERS_VARIABLE, UsageError } from './session.js';
+import { doctor } from './doctor.js';
+import { inspect } from './inspect.js';
+import { jobs } from './jobs.js';
 import { list } from './list.js';
-import { releaseResource, type ReleaseOptions } from './release.js';
+import { release } from './release.js';
 import type { Terminal } from './terminal.js';
-import { trust, type TrustOptions } from './trust.js';
+import { trust } from './trust.js';
 
 const EXIT = Object.freeze({ fine: 0, problem: 1, usage: 2 });
 
@@ -22,9 +22,16 @@ const KEY = 'name of the lock as the application gives it, without the prefix';
 
 export async function run(args: readonly string[], version: string, terminal: Terminal): Promise<number> {
   let status: number = EXIT.fine;
-  const program = programOf(version, terminal, async (options, action) => {
-    status = await action(contextOf(options, terminal));
-  });
+  // Commander gives the arguments, the options and itself.
+  const acting: Acting =
+    (command) =>
+    async (...given) => {
+      status = await command(
+        contextOf(given.at(-2) as Parameters<typeof contextOf>[0], terminal),
+        ...(given.slice(0, -1) as never[]),
+      );
+    };
+  const program = programOf(version, terminal, acting);
   try {
     await program.parseAsync(args, { from: 'user' });
     return status;
@@ -36,9 +43,11 @@ export async function run(args: readonly string[], version: string, terminal: Te
   }
 }
 
-type Start = (options: CommonOptions, action: (context: CommandContext) => Promise<number>) => Promise<void>;
+type Acting = (
+  command: (context: CommandContext, ...given: never[]) => Promise<number>,
+) => (...given: unknown[]) => Promise<void>;
 
-function programOf(version: string, terminal: Terminal, start: Start): Command {
+function programOf(version: string, terminal: Terminal, acting: Acting): Command {
   const program = new Command('nestjs-redlock')
     .description(INTRODUCTION)
     .version(version)
@@ -54,7 +63,7 @@ function programOf(version: string, terminal: Terminal, start: Start): Command {
     .option('--no-restart-guard', 'the applications have restartGuard: false, so masters vote without a marker')
     .option('--durable', 'the applications declare all masters as durable: says which of them visibly are not')
     .option('--master-timeout <duration>', 'masterTimeout of the applications (default: 50ms)')
-    .action((options: CommonOptions & DoctorOptions) => start(options, (context) => doctor(context, options)));
+    .action(acting(doctor));
   common(program.command('inspect'))
     .description(
       'show what each master reports about one lock, and which permits of its name are taken; exit status 1 if too few ' +
@@ -62,18 +71,13 @@ function programOf(version: string, terminal: Terminal, start: Start): Command {
     )
     .argument('<key>', KEY)
     .option('--permits <number>', 'show all permits of this name, as many as the application gives, and not its lock')
-    .action((key: string, options: CommonOptions & { readonly permits?: string }) => {
-      const { permits } = options;
-      return start(options, (context) =>
-        permits === undefined ? inspectResource(context, key) : inspectPermits(context, key, permits),
-      );
-    });
+    .action(acting(inspect));
   common(program.command('list'))
     .description(
       'list the locks and permits that are held, by SCAN (the user needs +scan); exit status 1 if a master does not answer',
     )
     .argument('[pattern]', 'of their names, such as "order:*"', '*')
-    .action((pattern: string, options: CommonOptions) => start(options, (context) => list(context, pattern)));
+    .action(acting(list));
   common(program.command('jobs'))
     .description(
       'show the last run of each scheduled job, by SCAN (the user needs +scan), or the last runs of one job; exit status ' +
@@ -81,9 +85,7 @@ function programOf(version: string, terminal: Terminal, start: Start): Command {
     )
     .argument('[name]', 'of a job, as its decorator gives it')
     .option('--no-restart-guard', 'the applications have restartGuard: false, so masters keep records without a marker')
-    .action((name: string | undefined, options: CommonOptions & JobsOptions) =>
-      start(options, (context) => jobs(context, name, options)),
-    );
+    .action(acting(jobs));
   common(program.command('release'))
     .description('take a lock away from its holder, on all masters, and print a line for the audit')
     .argument('<key>', KEY)
@@ -96,18 +98,14 @@ function programOf(version: string, terminal: Terminal, start: Start): Command {
       '--at-once',
       'free it now, for a holder that is certainly gone; otherwise its time is not extended any more',
     )
-    .action((key: string, options: CommonOptions & ReleaseOptions) =>
-      start(options, (context) => releaseResource(context, key, options)),
-    );
+    .action(acting(release));
   common(program.command('trust'))
     .description(
       'let a master vote before its wait ends, when no lock from before can be held, and print a line for the audit',
     )
     .argument('<master>', 'one of the masters, as doctor names it')
     .option('--yes', 'do not ask')
-    .action((master: string, options: CommonOptions & TrustOptions) =>
-      start(options, (context) => trust(context, master, options)),
-    );
+    .action(acting(trust));
   return program;
 }
 

@@ -1,11 +1,4 @@
-import {
-  auditLine,
-  type AuditRecord,
-  type Owned,
-  type Owners,
-  type Target,
-  titleOf,
-} from '../core/operator/forced-release.js';
+import { auditLine, type AuditRecord, type Owners, type Target, titleOf } from '../core/inspector.js';
 import { holderFrom } from '../core/holder.js';
 import { Keyspace } from '../core/keyspace.js';
 import { describeReply, type MasterReport } from '../core/errors.js';
@@ -13,20 +6,20 @@ import { quorumOf } from '../core/acquire/quorum-call.js';
 import { resolveResources } from '../core/settings/resources.js';
 import { type CommandContext, inSession, operator, type Session, UsageError } from './session.js';
 import { heldBy, prefixHint, sharedByWords, slotsWords, table } from './terminal.js';
-import { counted, duration } from '../core/display.js';
+import { counted, duration, showNames } from '../core/display.js';
 
 const AT_ONCE =
   'a holder that is alive takes it back with its next extension, unless another one has acquired it, and calls that wait ' +
   'in its process are not woken: a release without --at-once prevents both';
 
-export interface ReleaseOptions {
+interface ReleaseOptions {
   readonly permit?: string;
   readonly yes?: boolean;
   readonly atOnce?: boolean;
 }
 
 // Exit status 1: the lock may still be held, nothing was held, or the operator did not confirm.
-export async function releaseResource(context: CommandContext, key: string, options: ReleaseOptions): Promise<number> {
+export async function release(context: CommandContext, key: string, options: ReleaseOptions): Promise<number> {
   const [resource = ''] = resolveResources('key', key);
   const target = { resource, ...(options.permit !== undefined && { slot: slotOf(options.permit) }) };
   return inSession(context, (session) => releaseIn(session, context, target, options));
@@ -103,6 +96,9 @@ interface Missed {
 
 function hintFor({ target, taken }: Missed, { settings }: CommandContext): string | undefined {
   const [first] = taken;
+  if (first === undefined && target.resource.includes('*')) {
+    return `a pattern is not accepted here: list ${showNames([target.resource])} shows the names`;
+  }
   if (first === undefined) return prefixHint(target.resource, settings);
   const permits = taken.length === 1 ? 'the permit' : 'the permits';
   const verb = taken.length === 1 ? 'is' : 'are';
@@ -124,7 +120,7 @@ function nothingToDo({ revoked, unasked }: Owners, missed: Missed, context: Comm
 }
 
 function showFound({ held, revoked, unasked }: Owners, target: Target, { terminal }: CommandContext): void {
-  const row = ({ master, owner, remaining }: Owned, state: string): string[] => {
+  const row = ({ master, owner, remaining }: Owners['held'][number], state: string): string[] => {
     const holder = holderFrom(owner);
     const by = holder ? ` by ${heldBy(holder)}` : '';
     return [master, `${state}${by}, ${duration(remaining < 0 ? undefined : remaining)} left`];

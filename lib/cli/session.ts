@@ -12,7 +12,7 @@ import { RequestEncoder } from '../redis/request-encoding.js';
 import { SystemClock } from '../runtime/system-clock.js';
 import { type MasterReport, QuorumUnavailableError, RedlockConfigError } from '../core/errors.js';
 import type { MasterReply } from '../core/master.interface.js';
-import { inTime } from '../core/operator/forced-release.js';
+import { inTime } from '../core/inspector.js';
 import { SystemRandom } from '../runtime/system-random.js';
 import { Redlock } from '../core/redlock.js';
 import { languageOf } from '../redis/connection-problem.js';
@@ -20,7 +20,7 @@ import { languageOf } from '../redis/connection-problem.js';
 // For URLs that should not be on a command line, where every user of the machine can read them.
 export const MASTERS_VARIABLE = 'REDLOCK_MASTERS';
 
-export interface CommonOptions {
+interface CommonOptions {
   readonly master?: readonly string[];
   readonly mastersFile?: string;
   readonly prefix?: string;

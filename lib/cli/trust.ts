@@ -11,9 +11,10 @@ import { redisClient } from '../redis/master-source.js';
 import { Contact, type ContactFailure, isFailure, type ContactResult } from './contact.js';
 import { askInfo } from './examination.js';
 import { type CommandContext, operator, UsageError } from './session.js';
-import { type MasterStanding, plain, standingOf, table } from './terminal.js';
+import { plain, table } from './terminal.js';
+import { standingOf } from './votes.js';
 
-export interface TrustOptions {
+interface TrustOptions {
   readonly yes?: boolean;
 }
 
@@ -22,7 +23,7 @@ const MAX_RACES = 5;
 
 interface Known {
   readonly report: ServerIdentity;
-  readonly standing: MasterStanding;
+  readonly standing: ReturnType<typeof standingOf>;
 }
 
 export async function trust(context: CommandContext, name: string, { yes = false }: TrustOptions): Promise<number> {

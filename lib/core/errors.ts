@@ -274,6 +274,10 @@ export function isLockError(error: unknown): error is LockError {
   return error instanceof Error && BRAND in error;
 }
 
+export function isConfigError(error: unknown): error is RedlockConfigError {
+  return isLockError(error) && error.code === 'LOCK_CONFIG';
+}
+
 export function isNotAcquired(error: unknown): error is LockNotAcquiredError {
   return isLockError(error) && error.code === 'LOCK_NOT_ACQUIRED';
 }

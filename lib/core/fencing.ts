@@ -1,4 +1,4 @@
-import type { LeasedKeys } from './acquire/quorum-lock.js';
+import type { LeasedKeys } from './acquire/leased-keys.js';
 import type { Clock } from './clock.js';
 import type { Random } from './holder.js';
 import { hash } from './keyspace.js';

@@ -1,6 +1,5 @@
 import type { LockLostError } from './errors.js';
 import type { LockHolder } from './holder.js';
-import { notifyAll } from './jobs/job-observer.js';
 
 /** The leader of an election, as its lock names it. */
 export interface LeaderReport<T = unknown> {
@@ -39,20 +38,6 @@ export interface ElectionObserver {
   changed?(election: string, leader: LeaderReport): void;
   /** Something went wrong, such as the masters not giving a term. It is tried again, unless it is a configuration error. */
   problem?(election: string, cause: unknown): void;
-}
-
-const EVENTS = ['elected', 'resigned', 'lost', 'overrun', 'changed', 'problem'] as const;
-
-// `observers` is asked at each event. `failed` receives what an observer throws, and must not throw.
-export function combineElectionObservers(
-  observers: () => readonly ElectionObserver[],
-  failed: (error: unknown) => void,
-): Required<ElectionObserver> {
-  const combined = EVENTS.map((event) => [
-    event,
-    (...args: readonly unknown[]) => notifyAll(observers(), event, args, failed),
-  ]);
-  return Object.fromEntries(combined) as Required<ElectionObserver>;
 }
 
 // The state of the lock of an election. `since` is that of the holder in its key, in milliseconds since the epoch.

@@ -4,8 +4,8 @@ import { type LockLostCause, LockLostError, type MasterReport, QuorumUnavailable
 import { ListMember } from './acquire/linked-list.js';
 import type { AcquisitionRecorder, LockObserver } from './observer.js';
 import type { CallSettings, Settings } from './settings/settings.js';
-import type { Extension, LeasedKeys } from './acquire/quorum-lock.js';
-import { mayPassOn, type QueueEntry, type Tenure } from './acquire/process-queue.js';
+import type { Extension, LeasedKeys, Tenure } from './acquire/leased-keys.js';
+import { mayPassOn, type QueueEntry } from './acquire/process-queue.js';
 import { FencingToken } from './fencing.js';
 import { ClockDoubt, shiftWall, type WallClockWatch } from './wall-clock.js';
 import type { Witness } from './witness.interface.js';

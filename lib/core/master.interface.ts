@@ -407,6 +407,8 @@ export type MasterReply = GrantedReply | HeldReply | UnreachableReply | TimedOut
 export const GRANTED: GrantedReply = Object.freeze({ kind: 'granted' });
 export const GRANTED_WITH_WAITERS: GrantedReply = Object.freeze({ kind: 'granted', hasWaiters: true });
 export const HEALED: GrantedReply = Object.freeze({ kind: 'granted', healed: true });
+// By a key whose remaining time is unknown, or which does not expire by itself.
+export const HELD: HeldReply = Object.freeze({ kind: 'held', remaining: undefined });
 export const TIMED_OUT: TimedOutReply = Object.freeze({ kind: 'timeout', sent: true });
 export const NOT_ASKED: TimedOutReply = Object.freeze({ kind: 'timeout', sent: false });
 

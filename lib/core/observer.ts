@@ -1,7 +1,7 @@
 import type { LockLostError, LockNotAcquiredError, MasterReport } from './errors.js';
 import type { RedlockStatus } from './health/status.js';
-import { combineElectionObservers, type ElectionObserver } from './leadership.js';
-import { combineJobObservers, type JobObserver, notifyAll } from './jobs/job-observer.js';
+import type { ElectionObserver } from './leadership.js';
+import type { JobObserver } from './jobs/job-observer.js';
 import type { MasterReply, MasterRequest } from './master.interface.js';
 import type { LockMode } from './settings/options.js';
 import type { Clock } from './clock.js';
@@ -143,7 +143,7 @@ const OF_THE_SERVICE = [
 // Has only the callbacks that at least one observer defines, so unobserved events cost nothing. `failed` receives what
 // an observer throws, which affects neither the locks nor the others; it must not throw. `apart` runs what belongs to no
 // call in a context of its own: without it, a line of the log about a master has the trace id of some request.
-export function combine(
+function combine(
   observers: readonly LockObserver[],
   failed: (error: unknown) => void,
   apart: (action: () => void) => void = (action) => action(),
@@ -158,17 +158,75 @@ export function combine(
   for (const event of OF_THE_SERVICE) add(event, (...all) => apart(() => notify(...all)));
   if (observers.some((observer) => observer.acquiring !== undefined))
     Reflect.set(combined, 'acquiring', acquiring(observers, notify, failed));
-  const jobs = observers.flatMap((observer) => observer.jobs ?? []);
-  const combinedJobs = combineJobObservers(() => jobs, failed);
-  if (jobs.length > 0) Reflect.set(combined, 'jobs', combinedJobs);
-  const elections = observers.flatMap((observer) => observer.elections ?? []);
-  if (elections.length > 0)
-    Reflect.set(
-      combined,
-      'elections',
-      combineElectionObservers(() => elections, failed),
-    );
+  for (const part of ['jobs', 'elections'] as const) {
+    const listeners = observers.flatMap((observer) => observer[part] ?? []);
+    const combinedPart = combinePart<object>(() => listeners, failed);
+    if (listeners.length > 0) Reflect.set(combined, part, combinedPart);
+  }
   return combined;
+}
+
+// What is reported beside locks.
+type Parts = Required<Pick<LockObserver, 'jobs' | 'elections'>>;
+
+// Has every callback: none of them is called often. `observers` is asked at each event.
+function combinePart<Observer extends object>(
+  observers: () => readonly Observer[],
+  failed: (error: unknown) => void,
+): Required<Observer> {
+  const get =
+    (_: object, event: string | symbol) =>
+    (...args: readonly unknown[]): void =>
+      notifyAll(observers(), event, args, failed);
+  return new Proxy({}, { get }) as Required<Observer>;
+}
+
+// The observers of all jobs, or of all elections, of this instance: they come and go.
+export class PartObservers<Part extends keyof Parts> {
+  private readonly observers: Parts[Part][];
+
+  // `failed` receives what an observer throws; it must not throw.
+  constructor(
+    private readonly part: Part,
+    log: Parts[Part],
+    private readonly failed: (error: unknown) => void,
+  ) {
+    this.observers = [log];
+  }
+
+  // Returns a function that removes it.
+  add(observer: Parts[Part]): () => void {
+    this.observers.push(observer);
+    let isAdded = true;
+    return () => {
+      if (isAdded) this.observers.splice(this.observers.indexOf(observer), 1);
+      isAdded = false;
+    };
+  }
+
+  // Together with those of a lock service.
+  beside(service: LockObserver): Required<Parts[Part]> {
+    return combinePart(() => [...this.observers, ...[service[this.part] ?? []].flat()], this.failed);
+  }
+}
+
+// `failed` receives what an observer throws, which affects no other observer; it must not throw.
+function notifyAll(
+  observers: readonly object[],
+  event: string | symbol,
+  args: readonly unknown[],
+  failed: (error: unknown) => void,
+): void {
+  for (const observer of observers) {
+    try {
+      const method: unknown = Reflect.get(observer, event);
+      const result: unknown = typeof method === 'function' && Reflect.apply(method, observer, args);
+      // An observer may be asynchronous, and an unhandled rejection ends the process.
+      if (result instanceof Promise) result.catch(failed);
+    } catch (error) {
+      failed(error);
+    }
+  }
 }
 
 type Notify = (listeners: readonly Listening[], event: string, args: readonly unknown[]) => void;

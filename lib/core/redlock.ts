@@ -7,7 +7,7 @@ import { connectMasters, probeMasters } from './health/connect.js';
 import { isNotAcquired, isStopped, LockServiceStoppedError, type MasterReport, RedlockConfigError } from './errors.js';
 import { HomeMasters } from './acquire/home-masters.js';
 import { type Random, TokenSource } from './holder.js';
-import { Inspector, firstLocks, type OwnLocks } from './operator/inspector.js';
+import { Inspector, firstLocks, type OwnLocks } from './inspector.js';
 import { Keyspace } from './keyspace.js';
 import { type AcquiredKeys, Lease, type LeaseContext } from './lease.js';
 import { LinkedList } from './acquire/linked-list.js';
@@ -17,12 +17,12 @@ import { type AcquisitionKind, AcquisitionRecorder, type LockObserver, type OnHe
 import { quorumOf } from './acquire/quorum-call.js';
 import { refuseSeveral } from './settings/resources.js';
 import type { CallSettings, Settings } from './settings/settings.js';
-import { type RedlockStatus, statusOf } from './health/status.js';
+import { type RedlockStatus, summarize } from './health/status.js';
 import { PendingReleases } from './acquire/quorum-lock.js';
-import { PermitBook, PermitChoice, queueOfPermits } from './acquire/permits.js';
+import { PermitBook, PermitChoice, queueOfPermits, queuesOf } from './acquire/permits.js';
 import { type Capacity, WaitQueue } from './acquire/process-queue.js';
 import { WallClockWatch } from './wall-clock.js';
-import { Waiter } from './acquire/waiter.js';
+import { type HeldByChain, Waiter } from './acquire/waiter.js';
 import { CircuitBreakerMaster } from './health/circuit-breaker-master.js';
 import { NO_WITNESS, type Witness } from './witness.interface.js';
 
@@ -39,7 +39,7 @@ interface RedlockContext {
 interface Wanted {
   // In this process.
   readonly queues: readonly string[];
-  readonly sharing: Capacity | undefined;
+  readonly capacity: Capacity | undefined;
   readonly permits?: PermitChoice;
 }
 
@@ -49,11 +49,12 @@ interface Start<T> {
   readonly begin: (lock: Lock) => T;
   // The work is the code that awaits the result: no other reaction to a promise may block the process before it.
   readonly isAwaited: boolean;
+  readonly held: HeldByChain | undefined;
 }
 
 const itself = (lock: Lock): Lock => lock;
 
-const SHARED: Capacity = Object.freeze({ isShared: true, places: 1 });
+const SHARED: Capacity = Object.freeze({ isShared: true, limit: 1 });
 
 // Distributed locks over N independent masters.
 // @see https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
@@ -181,7 +182,10 @@ export class Redlock {
 
   // Without contacting the masters.
   status(): RedlockStatus {
-    return statusOf(this.settings.instance, this.masters);
+    return summarize(
+      this.settings.instance,
+      this.masters.map((master) => master.status()),
+    );
   }
 
   ownHeld(limit: number): OwnLocks {
@@ -203,23 +207,29 @@ export class Redlock {
   }
 
   // Rejects with a `LockError`, or with the reason of the signal. The lock is held when the promise resolves.
-  acquire(resources: readonly string[], call: CallSettings, onHeld: OnHeld = 'fail'): Promise<Lock> {
-    return this.start(resources, call, { onHeld, begin: itself, isAwaited: true });
+  acquire(
+    resources: readonly string[],
+    call: CallSettings,
+    onHeld: OnHeld = 'fail',
+    held?: HeldByChain,
+  ): Promise<Lock> {
+    return this.start(resources, call, { onHeld, begin: itself, isAwaited: true, held });
   }
 
   // Begins work in the same turn in which the lock is seen to be held. A lock that has ended before its work could
   // begin is released, and acquired anew while the budget lasts.
-  async start<T>(resources: readonly string[], call: CallSettings, { onHeld, begin, isAwaited }: Start<T>): Promise<T> {
+  async start<T>(resources: readonly string[], call: CallSettings, options: Start<T>): Promise<T> {
+    const { onHeld, begin, isAwaited, held } = options;
     call.signal?.throwIfAborted();
     if (this.stopped) throw new LockServiceStoppedError(resources);
     const wanted = this.wantedBy(resources, call);
     const { clock } = this.context;
     let recorder = this.recorderOf(resources, call, onHeld);
-    const waiter = new Waiter(clock, resources, call);
+    const waiter = new Waiter(clock, resources, call, held);
     if (this.isStopped) waiter.stop(new LockServiceStoppedError(resources));
     // An acquisition that does not wait makes its single attempt without queueing behind those that do.
-    const { queues, sharing, permits } = wanted;
-    const entry = call.wait > 0 || this.queue.isEmpty(queues) ? this.queue.join(queues, waiter, sharing) : undefined;
+    const { queues, capacity, permits } = wanted;
+    const entry = call.wait > 0 || this.queue.isEmpty(queues) ? this.queue.join(queues, waiter, capacity) : undefined;
     this.waiting.add(waiter);
     let acquisition = new Acquisition(this.acquisitionContext, { waiter, entry, permits });
     let lease: Lease;
@@ -293,12 +303,12 @@ export class Redlock {
   }
 
   private wantedBy(resources: readonly string[], { isShared, permits }: CallSettings): Wanted {
-    if (permits === undefined) return { queues: resources, sharing: isShared ? SHARED : undefined };
+    if (permits === undefined) return { queues: resources, capacity: isShared ? SHARED : undefined };
     refuseSeveral(resources, permits);
     const [resource = ''] = resources;
     return {
       queues: [queueOfPermits(resource)],
-      sharing: { isShared: false, places: permits },
+      capacity: { isShared: false, limit: permits },
       permits: new PermitChoice(this.permitBook, resource, permits),
     };
   }
@@ -380,7 +390,7 @@ export class Redlock {
     // A call whose lock ended before it was used keeps its place.
     if (entry) {
       if (lease.isUsed) entry.leave();
-    } else this.queue.wakeFirst(slot === undefined ? resources : [queueOfPermits(resource)]);
+    } else this.queue.wakeFirst(queuesOf(lease));
     this.idle.check();
   }
 

@@ -1,5 +1,5 @@
 import type { Clock, Instant } from './clock.js';
-import type { Extension } from './acquire/quorum-lock.js';
+import type { Extension } from './acquire/leased-keys.js';
 import { RedlockConfigError } from './errors.js';
 
 // Gradual corrections move the wall clock by less than this within a second, in milliseconds. They count as time, like
@@ -133,7 +133,7 @@ export class ClockDoubt {
     this.resolved = undefined;
     this.lead = 0;
     if (isOver()) return;
-    this.unconfirmed = answer?.extended ? 0 : lead;
+    this.unconfirmed = lead;
     answered(answer, lead);
   }
 }

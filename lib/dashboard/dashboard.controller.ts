@@ -14,15 +14,16 @@ import {
   Req,
   Res,
   type Type,
+  UnsupportedMediaTypeException,
   UseGuards,
   VERSION_NEUTRAL,
 } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import type { Target } from '../core/operator/forced-release.js';
+import type { Target } from '../core/inspector.js';
 import { Dashboard } from './dashboard.js';
 import type { DashboardGuard, Placement } from './options.js';
 import { PAGE } from './page.generated.js';
-import { refuseForgedAction, refuseOtherPages } from './hosts.js';
+import { refuseOtherPages } from './hosts.js';
 
 // The page loads nothing from elsewhere, has no inline code, and is never part of another page.
 const POLICY = [
@@ -37,6 +38,14 @@ const HEADERS = {
   'Referrer-Policy': 'no-referrer',
   'Cache-Control': 'no-store',
 } as const;
+
+// A form cannot send JSON, and another page needs a CORS preflight for it.
+function refuseForgedAction(headers: IncomingHttpHeaders, origins: readonly string[]): void {
+  refuseOtherPages(headers, origins);
+  if (!/^application\/json *(?:;|$)/i.test(headers['content-type'] ?? '')) {
+    throw new UnsupportedMediaTypeException('the body of an action must be application/json');
+  }
+}
 
 interface HttpRequest {
   readonly headers: IncomingHttpHeaders;

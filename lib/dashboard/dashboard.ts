@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import {
   BadRequestException,
+  ConflictException,
   ForbiddenException,
   HttpException,
   Logger,
@@ -8,31 +9,80 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import type { DiscoveryService, ModuleRef } from '@nestjs/core';
-import { type AuditRecord, isRevoked, type Target } from '../core/operator/forced-release.js';
+import {
+  auditLine,
+  type AuditRecord,
+  type Owners,
+  type Target,
+  titleOf,
+  type LockInspection,
+  type OwnLocks,
+  type SlotInspection,
+} from '../core/inspector.js';
 import { showNames } from '../core/display.js';
 import { describeReply, isLockError, RedlockConfigError } from '../core/errors.js';
-import { leaderFrom, type LeaderReport } from '../core/leadership.js';
 import { resolveResources } from '../core/settings/resources.js';
 import type { LockHolder } from '../core/holder.js';
-import type { LockInspection, SlotInspection } from '../core/operator/inspector.js';
-import { getLockServiceToken, isLockService } from '../nest/lock-service.token.js';
+import { provided } from '../nest/declared-methods.js';
+import { getLockServiceToken, isLockService, CALLED_METHODS, SERVICE_NAME } from '../nest/lock-service.token.js';
 import type { LockService } from '../nest/lock.service.js';
-import { SERVICE_NAME } from '../nest/lock.explorer.js';
-import {
-  availabilityOf,
-  EventLog,
-  type HolderView,
-  type InspectionView,
-  type PermitView,
-  type ServiceView,
-  type StateView,
-} from './views.js';
+import { availabilityOf, EventLog, type JobView, ServiceWatch, watchJobs } from './service-watch.js';
 import { refuseOtherHosts } from './hosts.js';
-import { JobWatch, ServiceWatch } from './service-watch.js';
 import type { Placement, DashboardSettings } from './options.js';
-import { ReleaseAction, type ForcedReleaseRequest, ticketOf } from './release.action.js';
+import type { ResourceContention } from '../core/contention/contention.js';
+import type { RedlockStatus } from '../core/health/status.js';
+import { createHash } from 'node:crypto';
 
 const OFF = 'Locking is off by `enabled: false`: everything runs without locks, and excludes nothing.';
+
+export interface StateView {
+  // Milliseconds since the Unix epoch.
+  readonly at: number;
+  readonly instance: string;
+  readonly actions: boolean;
+  readonly log: string;
+  // Those that the page does not have yet, the oldest first.
+  readonly events: ReturnType<EventLog['after']>;
+  readonly services: readonly ServiceView[];
+  readonly jobs: readonly JobView[];
+}
+
+interface ServiceView extends RedlockStatus, ReturnType<typeof availabilityOf> {
+  // `null` for the service without a name.
+  readonly name: string | null;
+  // Locking is off: there are no masters and no locks.
+  readonly isOff: boolean;
+  readonly held: OwnLocks;
+  readonly waiting: OwnLocks;
+  // The kinds of resources for which calls of this instance have waited longest.
+  readonly contention: readonly ResourceContention[];
+}
+
+interface HolderView {
+  readonly instance: string;
+  // Milliseconds since the Unix epoch.
+  readonly since: number;
+}
+
+interface PermitView extends Pick<SlotInspection, 'slot' | 'state' | 'remaining'> {
+  readonly holder?: HolderView;
+}
+
+export interface InspectionView extends Omit<LockInspection, 'masters' | 'holder'> {
+  // Absent for a lock.
+  readonly slot?: number;
+  readonly at: number;
+  readonly masters: readonly { readonly master: string; readonly kind: string; readonly text: string }[];
+  readonly holder?: HolderView;
+  // Of the leader of an election, as its state has it.
+  readonly term?: number;
+  // They do not exclude the lock of that name. Absent without any, and for a permit.
+  readonly permits?: { readonly waiting: number; readonly slots: readonly PermitView[] };
+  // Identifies the holder that was found, without its token. Absent if there is nothing to release.
+  readonly ticket?: string;
+  // Released by force, and its keys have not expired yet.
+  readonly revoked?: boolean;
+}
 
 // What a page has already: `after` is the number of its last event in `log`.
 interface StateRequest {
@@ -51,9 +101,8 @@ interface DashboardContext {
 export class Dashboard implements OnModuleInit {
   private readonly logger = new Logger('RedlockDashboard');
   private readonly events = new EventLog();
-  private readonly action = new ReleaseAction(this.logger, this.events);
   private watches: readonly ServiceWatch[] = [];
-  private jobWatch = new JobWatch(undefined);
+  private jobs = watchJobs(undefined);
 
   constructor(private readonly context: DashboardContext) {}
 
@@ -87,7 +136,8 @@ export class Dashboard implements OnModuleInit {
       this.skip(name);
       return [];
     });
-    this.jobWatch = JobWatch.find(modules);
+    // By a token, because the dashboard does not need the package on which jobs run.
+    this.jobs = watchJobs(provided(modules, CALLED_METHODS.jobs.token) as Parameters<typeof watchJobs>[0]);
     for (const watch of this.watches) {
       watch.begin();
       this.recordBeginning(watch);
@@ -102,10 +152,7 @@ export class Dashboard implements OnModuleInit {
   }
 
   async state({ log, after }: StateRequest): Promise<StateView> {
-    const [services, jobs] = await Promise.all([
-      Promise.all(this.watches.map((watch) => viewOf(watch))),
-      this.jobWatch.jobs(),
-    ]);
+    const [services, jobs] = await Promise.all([Promise.all(this.watches.map((watch) => viewOf(watch))), this.jobs()]);
     return {
       at: Date.now(),
       instance: services[0]?.instance ?? '',
@@ -135,7 +182,8 @@ export class Dashboard implements OnModuleInit {
 
   private async describe(locks: LockService, target: Target, inspected: LockInspection): Promise<InspectionView> {
     const { masters, holder, ...inspection } = inspected;
-    const leader = holder && target.slot === undefined ? await leaderOf(locks, target.resource, holder) : undefined;
+    const leader =
+      holder && target.slot === undefined ? await locks.operator.leader(target.resource, holder) : undefined;
     const owners = this.context.settings.actions ? await locks.operator.owners(target) : undefined;
     const ticket = owners && ticketOf(owners);
     return {
@@ -149,7 +197,7 @@ export class Dashboard implements OnModuleInit {
       ...(holder && { holder: holderView(holder) }),
       ...(leader?.term !== undefined && { term: leader.term }),
       ...(ticket !== undefined && { ticket }),
-      ...(owners && { revoked: isRevoked(owners, masters.length) }),
+      ...(owners && { revoked: locks.operator.isRevoked(owners) }),
     };
   }
 
@@ -160,8 +208,41 @@ export class Dashboard implements OnModuleInit {
     const by = await this.userOf(request);
     return this.checked(() => {
       resolveResources('resource', wanted.target.resource);
-      return this.action.run(watch, by, wanted);
+      return this.releaseBy(by, watch, wanted);
     });
+  }
+
+  private async releaseBy(
+    by: string,
+    watch: ServiceWatch,
+    { target, ticket, confirm }: ForcedReleaseRequest,
+  ): Promise<AuditRecord> {
+    const { resource, slot } = target;
+    if (confirm !== (slot === undefined ? resource : `${resource} #${slot}`)) {
+      throw new BadRequestException(this.refuse(by, watch, target, 'its name was not typed as confirmation'));
+    }
+    const { operator } = watch.locks;
+    const owners = await operator.owners(target);
+    const found = ticketOf(owners);
+    if (found !== ticket) {
+      const reason = found === undefined ? 'it is not held any more' : 'another holder has it now';
+      throw new ConflictException(this.refuse(by, watch, target, reason));
+    }
+    const { outcome } = await operator.revoke(target, owners);
+    const record: AuditRecord = { ...outcome, ...target, at: new Date().toISOString(), by, mode: 'revoked' };
+    this.record(watch, auditLine(record));
+    return record;
+  }
+
+  private refuse(by: string, watch: ServiceWatch, target: Target, reason: string): string {
+    const names = titleOf(target);
+    this.record(watch, `audit: ${new Date().toISOString()} ${showNames([by])} did not release ${names}: ${reason}`);
+    return `${names} was not released: ${reason}`;
+  }
+
+  private record({ name }: ServiceWatch, line: string): void {
+    this.logger.log(name === null ? line : `${line} (lock service ${showNames([name])})`);
+    this.events.add(name, 'action', line.replace(/^audit: \S+ /, ''));
   }
 
   private async userOf(request: object): Promise<string> {
@@ -212,6 +293,21 @@ export class Dashboard implements OnModuleInit {
   }
 }
 
+interface ForcedReleaseRequest {
+  readonly target: Target;
+  // Of the inspection that the user saw.
+  readonly ticket: string;
+  // The name of the resource, typed by the user; for a permit with its slot, as in `stripe #3`.
+  readonly confirm: string;
+}
+
+// Identifies the holders that were found. Their tokens cannot be derived from it.
+function ticketOf({ held }: Owners): string | undefined {
+  if (held.length === 0) return undefined;
+  const tokens = [...new Set(held.map(({ owner }) => owner))].sort();
+  return createHash('sha256').update(JSON.stringify(tokens)).digest('hex');
+}
+
 function inspectTarget(locks: LockService, { resource, slot }: Target): Promise<LockInspection> {
   return slot === undefined ? locks.inspect(resource) : locks.operator.inspect(resource, slot);
 }
@@ -224,11 +320,6 @@ function permitIn(text: string): Target | undefined {
 
 function permitView({ slot, state, remaining, holder }: SlotInspection): PermitView {
   return { slot, state, remaining, ...(holder && { holder: holderView(holder) }) };
-}
-
-async function leaderOf(locks: LockService, resource: string, holder: LockHolder): Promise<LeaderReport | undefined> {
-  const snapshot = await locks.readState(resource).catch(() => undefined);
-  return leaderFrom(holder, snapshot?.value);
 }
 
 function holderView({ instance, since }: LockHolder): HolderView {

@@ -1,4 +1,4 @@
-import { ForbiddenException, UnsupportedMediaTypeException } from '@nestjs/common';
+import { ForbiddenException } from '@nestjs/common';
 import type { IncomingHttpHeaders } from 'node:http';
 import { isIP } from 'node:net';
 import { from } from '../core/settings/table.js';
@@ -80,14 +80,6 @@ export function refuseOtherPages(headers: IncomingHttpHeaders, origins: readonly
     throw new ForbiddenException(
       'only the page of the dashboard may ask: behind a proxy that changes Host, its origin belongs into the option origins',
     );
-  }
-}
-
-// A form cannot send JSON, and another page needs a CORS preflight for it.
-export function refuseForgedAction(headers: IncomingHttpHeaders, origins: readonly string[]): void {
-  refuseOtherPages(headers, origins);
-  if (!/^application\/json *(?:;|$)/i.test(headers['content-type'] ?? '')) {
-    throw new UnsupportedMediaTypeException('the body of an action must be application/json');
   }
 }
 

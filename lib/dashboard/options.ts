@@ -110,14 +110,6 @@ export const SETTINGS = {
   hosts: optional(list("a list of at least one host name, such as ['admin.example.com']", hostName, 1)),
 } satisfies TableOf<RedlockDashboardSettings>;
 
-export const FACTORY = {
-  inject: optional(
-    only<NonNullable<FactoryProvider['inject']>>('a list of what the factory receives', Array.isArray),
-    [],
-  ),
-  useFactory: method('a function that returns the settings'),
-};
-
 export type DashboardSettings = Readonly<ValuesOf<typeof SETTINGS>>;
 export type Placement = Readonly<ValuesOf<typeof PLACEMENT>>;
 

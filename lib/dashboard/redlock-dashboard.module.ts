@@ -2,10 +2,9 @@ import { type DynamicModule, type FactoryProvider, Module } from '@nestjs/common
 import { DiscoveryModule, DiscoveryService, ModuleRef } from '@nestjs/core';
 import { Dashboard } from './dashboard.js';
 import { dashboardController } from './dashboard.controller.js';
-import { readOptions } from '../core/settings/table.js';
+import { optional, only, method, readOptions } from '../core/settings/table.js';
 import {
   type DashboardSettings,
-  FACTORY,
   PLACEMENT,
   type Placement,
   type RedlockDashboardAsyncOptions,
@@ -14,6 +13,14 @@ import {
 } from './options.js';
 
 const DASHBOARD_SETTINGS = Symbol('nestjs-redlock:dashboard-settings');
+
+const FACTORY = {
+  inject: optional(
+    only<NonNullable<FactoryProvider['inject']>>('a list of what the factory receives', Array.isArray),
+    [],
+  ),
+  useFactory: method('a function that returns the settings'),
+};
 
 /**
  * Serves a page that shows the masters, the locks of this instance and recent events, and that inspects any lock.

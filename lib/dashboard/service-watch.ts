@@ -1,44 +1,62 @@
-import type { ModuleRef } from '@nestjs/core';
 import type { ResourceContention } from '../core/contention/contention.js';
-import { duration } from '../core/display.js';
+import { duration, votesOf } from '../core/display.js';
 import type { JobOverview, JobRunReport } from '../core/jobs/job-observer.js';
 import { SKIP_WORDS } from '../core/jobs/job-policy.js';
-import { JOB_REPORTS, type JobReports } from '../nest/lock-service.token.js';
-import type { EventLog, JobRunView, JobView } from './views.js';
 import type { LoggerService } from '@nestjs/common';
-import type { RedlockStatus } from '../core/health/status.js';
-import type { OwnLocks } from '../core/operator/inspector.js';
+import { type MasterStatus, quorumWithin, type RedlockStatus } from '../core/health/status.js';
+import type { OwnLocks } from '../core/inspector.js';
 import type { LockService } from '../nest/lock.service.js';
 import { SystemClock } from '../runtime/system-clock.js';
 import { logTo } from '../nest/log-observer.js';
+import type { JobOutcome } from '../core/jobs/job-record.js';
+import { randomUUID } from 'node:crypto';
 
 // In milliseconds: records are read at most once in this time, however many pages are open.
 const READ_INTERVAL = 2_000;
 const MAX_RUNS = 5;
 
-export class JobWatch {
-  private seen: { readonly at: number; readonly jobs: Promise<readonly JobView[]> } | undefined;
+// Times are in milliseconds since the Unix epoch.
+export interface JobView {
+  readonly name: string;
+  // `null` is the service without a name.
+  readonly service: string | null;
+  // The cron expression with its time zone, or the period.
+  readonly schedule: string;
+  readonly next: number;
+  // Started, and its end is not recorded.
+  readonly current?: JobRunView;
+  // Newest first.
+  readonly runs: readonly JobRunView[];
+  // A majority of the masters has stored all this.
+  readonly isSettled: boolean;
+  // The last tick that this instance did not run.
+  readonly lastSkip?: { readonly scheduledFor: number; readonly reason: string };
+  // Why the record cannot be read now.
+  readonly problem?: string;
+}
 
-  constructor(private readonly reports: JobReports | undefined) {}
+interface JobRunView {
+  readonly scheduledFor: number;
+  // `started` for the current one.
+  readonly outcome: JobOutcome | 'started';
+  readonly instance: string;
+  readonly attempt: number;
+  // In milliseconds.
+  readonly taken?: number;
+  readonly error?: string;
+}
 
-  // By a token, because the dashboard does not need the package on which jobs run.
-  static find(modules: ModuleRef): JobWatch {
-    try {
-      return new JobWatch(modules.get<JobReports>(JOB_REPORTS, { strict: false }));
-    } catch {
-      return new JobWatch(undefined);
-    }
-  }
+// `reports` are absent without the module of jobs.
+export function watchJobs(reports: { overview(): Promise<readonly JobOverview[]> } | undefined) {
+  return atMostEvery(READ_INTERVAL, async () => (reports ? (await reports.overview()).map(viewOf) : []));
+}
 
-  jobs(now = performance.now()): Promise<readonly JobView[]> {
-    if (!this.seen || now - this.seen.at >= READ_INTERVAL) this.seen = { at: now, jobs: this.read() };
-    return this.seen.jobs;
-  }
-
-  private async read(): Promise<readonly JobView[]> {
-    const overview = (await this.reports?.overview()) ?? [];
-    return overview.map(viewOf);
-  }
+function atMostEvery<T>(interval: number, ask: () => Promise<T>): (now?: number) => Promise<T> {
+  let seen: { readonly at: number; readonly answer: Promise<T> } | undefined;
+  return (now = performance.now()) => {
+    if (!seen || now - seen.at >= interval) seen = { at: now, answer: ask() };
+    return seen.answer;
+  };
 }
 
 function viewOf(overview: JobOverview): JobView {
@@ -71,13 +89,78 @@ function runOf({ scheduledFor, startedAt, endedAt, instance, attempt, outcome, e
   };
 }
 
+interface Availability {
+  readonly reason: string;
+  // Milliseconds until locks can be taken again at the latest; absent while they can, and if no time is known.
+  readonly opensIn?: number;
+}
+
+const STATES: Readonly<Record<MasterStatus['state'], string>> = {
+  voting: 'votes',
+  quarantined: 'is quarantined',
+  silent: 'is silent',
+  down: 'is down',
+  refused: 'is refused',
+};
+
+export function availabilityOf(status: RedlockStatus): Availability {
+  const { masters, quorum, canVote } = status;
+  const others = masters.filter(({ state }) => state !== 'voting');
+  const voting = masters.length - others.length;
+  const votes = votesOf(voting, masters.length);
+  if (others.length === 0) return { reason: `${votes}.` };
+  const problems = others.map(
+    ({ master, state, reason }) => `${master} ${STATES[state]}${reason ? `: ${reason}` : ''}`,
+  );
+  if (canVote) {
+    const margin = voting === quorum ? ' No other master may fail.' : '';
+    return { reason: `${votes}.${margin} ${problems.join('. ')}.` };
+  }
+  const opensIn = quorumWithin(status);
+  return {
+    reason: `${votes}, ${quorum} ${quorum === 1 ? 'is' : 'are'} needed. ${problems.join('. ')}.`,
+    ...(opensIn !== undefined && { opensIn }),
+  };
+}
+
+// `good` and `bad` concern masters and quorums, `lost` a lock, `action` a user.
+type EventKind = 'good' | 'warning' | 'bad' | 'lost' | 'action';
+
+interface DashboardEvent {
+  readonly id: number;
+  // Milliseconds since the Unix epoch.
+  readonly at: number;
+  readonly kind: EventKind;
+  // `null` is the service without a name.
+  readonly service: string | null;
+  readonly text: string;
+}
+
+const KEPT = 200;
+
+export class EventLog {
+  // Numbers of events in the logs of other instances and of an earlier run mean other events.
+  readonly id = randomUUID();
+  private readonly events: DashboardEvent[] = [];
+  private count = 0;
+
+  add(service: string | null, kind: EventKind, text: string): void {
+    this.events.push({ id: ++this.count, at: Date.now(), kind, service, text });
+    if (this.events.length > KEPT) this.events.shift();
+  }
+
+  after(id: number): readonly DashboardEvent[] {
+    return this.events.filter((event) => event.id > id);
+  }
+}
+
 // In milliseconds: masters are asked at most once in this time, however many pages are open.
 const PROBE_INTERVAL = 1_000;
 const MAX_LISTED = 100;
 const MAX_KINDS = 10;
 
 export class ServiceWatch {
-  private probed: { readonly at: number; readonly status: Promise<RedlockStatus> } | undefined;
+  readonly status = atMostEvery(PROBE_INTERVAL, () => this.locks.probe());
 
   // `name` is `null` for the service without a name.
   constructor(
@@ -109,13 +192,6 @@ export class ServiceWatch {
       },
     };
     this.locks.observe(observer);
-  }
-
-  status(now = performance.now()): Promise<RedlockStatus> {
-    if (!this.probed || now - this.probed.at >= PROBE_INTERVAL) {
-      this.probed = { at: now, status: this.locks.probe() };
-    }
-    return this.probed.status;
   }
 
   // What this process holds and waits for, however it began before the watch.

@@ -1,5 +1,6 @@
 import { type Clock, elapsedSince, pause } from '../core/clock.js';
 import {
+  isConfigError,
   isLockError,
   isNotAcquired,
   isStopped,
@@ -8,7 +9,7 @@ import {
   RedlockConfigError,
 } from '../core/errors.js';
 import type { Lock } from '../core/lock.js';
-import { type ElectionObserver, leaderFrom, type LeaderRecord } from '../core/leadership.js';
+import type { ElectionObserver, LeaderRecord } from '../core/leadership.js';
 import type { LockHolder } from '../core/holder.js';
 import type { CallSettings } from '../core/settings/settings.js';
 import { MAX_DURATION } from '../core/settings/duration.js';
@@ -16,7 +17,16 @@ import { refuseStream } from '../nest/lockable-method.js';
 import type { LockScope } from '../nest/lock-scope.js';
 import type { LockService } from '../nest/lock.service.js';
 import { apart } from '../runtime/system-clock.js';
-import type { ElectionSettings } from './leader.decorator.js';
+
+// Complete and validated.
+export interface ElectionSettings {
+  readonly name: string;
+  readonly resource: string;
+  // In milliseconds.
+  readonly ttl: number;
+  // A value or a function.
+  readonly data: unknown;
+}
 
 /** The application is shutting down: the reason of `Leadership.signal`. Another instance leads when the method has ended. */
 export class LeadershipResignedError extends Error {
@@ -49,7 +59,7 @@ export interface Leadership {
   readonly ended: Promise<void>;
 }
 
-export interface CampaignContext {
+interface CampaignContext {
   // The decorator, the class and the method, for messages.
   readonly where: string;
   readonly call: (leadership: Leadership) => unknown;
@@ -141,7 +151,7 @@ export class Campaign {
         if (this.isStopping || isStopped(error)) return;
         if (isNotAcquired(error)) continue;
         context.observer.problem(settings.name, error);
-        if (error instanceof RedlockConfigError) return;
+        if (isConfigError(error)) return;
       }
       await pause(this.clock, this.pauseAfter(this.pauses++), stopping.signal);
     }
@@ -209,7 +219,7 @@ export class Campaign {
       return loss;
     }
     observer.resigned(name, term, error);
-    if (error instanceof RedlockConfigError && error.option === where) throw error;
+    if (isConfigError(error) && error.option === where) throw error;
     if (led < MOMENT && !signal.aborted && error === undefined) observer.problem(name, returnedTooSoon(led));
     return undefined;
   }
@@ -246,7 +256,7 @@ export class Campaign {
         if (!lock.isKept) return;
         if (failures === 0) this.context.observer.problem(this.settings.name, error);
         // Not the masters, but the data is the problem.
-        if (!isLockError(error) || error instanceof RedlockConfigError) data = undefined;
+        if (!isLockError(error) || isConfigError(error)) data = undefined;
         await pause(this.clock, this.pauseAfter(failures), signal);
       }
     }
@@ -263,8 +273,7 @@ export class Campaign {
 
   private async readLeader(holder: LockHolder): Promise<void> {
     const { settings, context } = this;
-    const snapshot = await context.locks.readState(settings.resource).catch(() => undefined);
-    const leader = leaderFrom(holder, snapshot?.value);
+    const leader = await context.locks.operator.leader(settings.resource, holder);
     // It is stored soon after the grant: the next poll reads it.
     if (leader.term === undefined) return;
     this.seen = holder;

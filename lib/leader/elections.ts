@@ -11,18 +11,13 @@ import {
 } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService, ModuleRef, ModulesContainer } from '@nestjs/core';
 import { formatValue } from '../core/display.js';
-import { QuorumUnavailableError, RedlockConfigError } from '../core/errors.js';
-import {
-  combineElectionObservers,
-  electionResource,
-  type ElectionObserver,
-  leaderFrom,
-  type LeaderReport,
-} from '../core/leadership.js';
+import { isConfigError, QuorumUnavailableError, RedlockConfigError } from '../core/errors.js';
+import { electionResource, type ElectionObserver, leaderFrom, type LeaderReport } from '../core/leadership.js';
+import { PartObservers } from '../core/observer.js';
 import { quorumOf } from '../core/acquire/quorum-call.js';
 import { SystemRandom } from '../runtime/system-random.js';
 import { closeOnError, type DeclaredMethod, declaredMethods, refuseDuplicates } from '../nest/declared-methods.js';
-import { ELECTIONS, LEADER_DECLARATIONS } from '../nest/lock-service.token.js';
+import { CALLED_METHODS } from '../nest/lock-service.token.js';
 import type { LockService } from '../nest/lock.service.js';
 import { reportTo } from '../nest/module-settings.js';
 import { Campaign } from './campaign.js';
@@ -47,7 +42,7 @@ function logTo(logger: LoggerService): ElectionObserver {
       void logger.debug?.(`${instance} leads "${election}", term ${term}`),
     problem: (election, cause) => {
       const line = `election "${election}": ${messageOf(cause)}`;
-      if (cause instanceof RedlockConfigError) logger.error(line);
+      if (isConfigError(cause)) logger.error(line);
       else logger.warn(line);
     },
   };
@@ -71,7 +66,7 @@ interface Election {
 @Injectable()
 export class Elections implements OnModuleInit {
   private readonly logger = new Logger(Elections.name);
-  private readonly observers: ElectionObserver[] = [logTo(this.logger)];
+  private readonly observers = new PartObservers('elections', logTo(this.logger), reportTo(this.logger, 'elections'));
   private elections: readonly Election[] = [];
 
   /** @internal */
@@ -122,11 +117,7 @@ export class Elections implements OnModuleInit {
    * @returns a function that removes it
    */
   observe(observer: ElectionObserver): () => void {
-    this.observers.push(observer);
-    return () => {
-      const index = this.observers.indexOf(observer);
-      if (index >= 0) this.observers.splice(index, 1);
-    };
+    return this.observers.add(observer);
   }
 
   /** @internal */
@@ -139,11 +130,10 @@ export class Elections implements OnModuleInit {
   async onModuleInit(): Promise<void> {
     const { discovery, modules } = this;
     await closeOnError(discovery, () => {
-      const application = { discovery, modules, module: RedlockLeaderModule.name };
-      const methods = declaredMethods<LeaderDeclaration>(LEADER_DECLARATIONS, application);
+      const methods = declaredMethods<LeaderDeclaration>(CALLED_METHODS.elections, { discovery, modules });
       this.elections = methods.map((method) => this.electionFor(method));
       refuseDuplicates(
-        'election',
+        CALLED_METHODS.elections,
         methods.map(({ declaration, locks }) => ({ name: declaration.name, declaration, locks })),
       );
     });
@@ -163,13 +153,7 @@ export class Elections implements OnModuleInit {
     const { declaration, locks, call } = method;
     const { where, options } = declaration;
     const random = new SystemRandom();
-    const observer = combineElectionObservers(
-      () => [
-        ...this.observers,
-        ...(locks.environment.observer.elections ? [locks.environment.observer.elections] : []),
-      ],
-      reportTo(this.logger, 'elections'),
-    );
+    const observer = this.observers.beside(locks.environment.observer);
     const context = { where, call, locks, observer, fraction: () => random.fraction() };
     return { campaign: new Campaign(resolveElection(method), context), locks, service: options?.service };
   }
@@ -221,7 +205,7 @@ class CampaignModule implements OnApplicationBootstrap, OnModuleDestroy {
 @Global()
 @Module({
   imports: [DiscoveryModule, CampaignModule],
-  providers: [Elections, { provide: ELECTIONS, useExisting: Elections }],
-  exports: [Elections, ELECTIONS],
+  providers: [Elections, { provide: CALLED_METHODS.elections.token, useExisting: Elections }],
+  exports: [Elections, CALLED_METHODS.elections.token],
 })
 export class RedlockLeaderModule {}

@@ -6,8 +6,8 @@ import { optional, parser, readOptions, type TableOf, text } from '../core/setti
 import { jsonFrom } from '../core/state/state-register.js';
 import { type DeclaredMethod, declareMethod, type MethodDeclaration } from '../nest/declared-methods.js';
 import { resolveFixedKey } from '../nest/lock-options.js';
-import { ELECTIONS, LEADER_DECLARATIONS } from '../nest/lock-service.token.js';
-import type { Leadership } from './campaign.js';
+import { CALLED_METHODS } from '../nest/lock-service.token.js';
+import type { ElectionSettings, Leadership } from './campaign.js';
 
 /** Options of `@Leader`. */
 export interface LeaderOptions {
@@ -41,16 +41,6 @@ export interface LeaderDeclaration extends MethodDeclaration {
   readonly options: LeaderOptions | undefined;
 }
 
-// Complete and validated.
-export interface ElectionSettings {
-  readonly name: string;
-  readonly resource: string;
-  // In milliseconds.
-  readonly ttl: number;
-  // A value or a function.
-  readonly data: unknown;
-}
-
 /**
  * Runs a method on one instance of the application, for as long as that instance leads the election of this name. When the
  * method ends, or its instance does, another instance leads. For methods that return a promise, of any singleton provider
@@ -68,8 +58,7 @@ export interface ElectionSettings {
  * @see https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
  */
 export function Leader(name: string, options?: LeaderOptions): LeaderDecorator {
-  return (...member): void =>
-    declareMethod({ decorator: '@Leader', key: LEADER_DECLARATIONS, token: ELECTIONS }, member, { name, options });
+  return (...member): void => void declareMethod('@Leader', CALLED_METHODS.elections, member, { name, options });
 }
 
 export const LEADER_OPTIONS = {

@@ -9,7 +9,7 @@ import {
 } from '../core/master.interface.js';
 import { type Clock, elapsedSince, type Instant } from '../core/clock.js';
 
-export interface Commands {
+interface Commands {
   get(key: string): string | undefined;
   exists(key: string): boolean;
   // Milliseconds until the key expires; negative if it never does.
@@ -50,7 +50,7 @@ interface SharedKey {
 }
 
 // At most one of the two: the token or reservation of an exclusive holder, or shared holders.
-export interface KeyContent {
+interface KeyContent {
   readonly owner?: string | undefined;
   readonly shared?: SharedKey;
 }

@@ -15,7 +15,7 @@ import {
 } from '../core/master.interface.js';
 import { queueMicrotask } from './manual-clock.js';
 import { MemoryDatabase, type OperationContext } from './memory-database.js';
-import { carryOut, openState, readState, type StateContext, writeState } from './operations.js';
+import { carryOut, carryOutState, type StateContext } from './operations.js';
 
 const DOWN: UnreachableReply = Object.freeze({ kind: 'unreachable', reason: 'taken down', sent: false });
 // The answer of a server, too.
@@ -94,9 +94,8 @@ export class MemoryMaster implements Master {
         if (this.data.get(key) === undefined && this.data.exists(key)) return SHARED;
         if (this.data.get(key) !== value) return 0;
         const left = this.data.pttl(key);
-        if (left < 0) this.data.del(key);
-        else this.data.set(key, REVOKED, left);
-        return Math.max(0, left);
+        this.data.set(key, REVOKED, left);
+        return left;
       }),
   };
 
@@ -170,9 +169,7 @@ export class MemoryMaster implements Master {
   }
 
   private answer(request: MasterRequest): MasterReply {
-    if (request.op === 'open-state') return openState(this.states, request);
-    if (request.op === 'write-state') return writeState(this.states, request);
-    if (request.op === 'read-state') return readState(this.states, request);
+    if ('entry' in request) return carryOutState(this.states, request);
     if (request.op === 'acquire' || request.op === 'pick') this.data.sweep();
     return carryOut(this.context, request);
   }

@@ -8,6 +8,7 @@ import {
   GRANTED,
   type GrantedReply,
   HEALED,
+  HELD,
   type HeldReply,
   type InspectRequest,
   type LeaveRequest,
@@ -15,18 +16,15 @@ import {
   MAX_SHARED_HOLDERS,
   type PickRequest,
   type ProbeRequest,
-  type QueueTicket,
   type RefusedReply,
   type ReleaseRequest,
   type Sharing,
   type RaiseBarrierRequest,
 } from '../core/master.interface.js';
 import {
-  type Commands,
   contentOf,
   granted,
   heldFor,
-  type KeyContent,
   longestOf,
   millisecondsOf,
   type OperationContext,
@@ -47,22 +45,16 @@ import {
   type WriteStateRequest,
 } from '../core/state/state-entry.js';
 
-interface SharedAcquisition {
-  readonly keys: readonly string[];
-  readonly token: string;
-  readonly ttl: number;
-  readonly sharing: Sharing;
-  readonly queue?: QueueTicket | undefined;
-}
+type SharedAcquisition = AcquireRequest & { readonly sharing: Sharing };
 
 interface Refusal {
   // Negative if the key never expires.
   readonly remaining: number;
-  readonly content: KeyContent;
+  readonly content: ReturnType<typeof contentOf>;
 }
 
 // Protocol 11.2
-export function acquireShared(server: OperationContext, request: SharedAcquisition): GrantedReply | HeldReply {
+function acquireShared(server: OperationContext, request: SharedAcquisition): GrantedReply | HeldReply {
   const { keys, token, ttl, queue, sharing } = request;
   const refusals = keys.map((key, index) => refusalOf(server, request, key, sharing.barriers[index] as string));
   const place = queue && { queues: queue.queues, waiter: queue.waiter, isShared: true };
@@ -88,10 +80,7 @@ export function acquireShared(server: OperationContext, request: SharedAcquisiti
 }
 
 // Protocol 11.3
-export function extendShared(
-  server: OperationContext,
-  { keys, token, ttl }: Pick<SharedAcquisition, 'keys' | 'token' | 'ttl'>,
-): GrantedReply | HeldReply {
+function extendShared(server: OperationContext, { keys, token, ttl }: ExtendRequest): GrantedReply | HeldReply {
   const { data } = server;
   const contents = keys.map((key) => contentOf(server, key));
   const isHeld = contents.map(({ owner }) => owner !== undefined); // @mutant shared-extension-over-a-string-in-memory
@@ -116,10 +105,7 @@ export function extendShared(
 }
 
 // Protocol 11.4
-export function releaseShared(
-  server: OperationContext,
-  { keys, queues, token }: Pick<ReleaseRequest, 'keys' | 'queues' | 'token'>,
-): GrantedReply {
+function releaseShared(server: OperationContext, { keys, queues, token }: ReleaseRequest): GrantedReply {
   let hasWaiters = false;
   for (const [index, key] of keys.entries()) {
     const { owner, shared } = contentOf(server, key);
@@ -137,10 +123,7 @@ export function releaseShared(
 }
 
 // Protocol 11.6
-export function raiseBarrier(
-  server: OperationContext,
-  { barriers, waiter, waited }: Pick<RaiseBarrierRequest, 'barriers' | 'waiter' | 'waited'>,
-): GrantedReply {
+function raiseBarrier(server: OperationContext, { barriers, waiter, waited }: RaiseBarrierRequest): GrantedReply {
   const { data, lives } = server;
   const now = millisecondsOf(server);
   for (const barrier of barriers) {
@@ -188,10 +171,7 @@ function refusalOf(
 
 // Prefers the key that has the token already, then one that is reserved for the waiter, then the first free one.
 // Protocol 11.10
-export function pick(
-  server: OperationContext,
-  { keys, token, ttl, queue }: Pick<PickRequest, 'keys' | 'token' | 'ttl' | 'queue'>,
-): GrantedReply | HeldReply {
+function pick(server: OperationContext, { keys, token, ttl, queue }: PickRequest): GrantedReply | HeldReply {
   const { data } = server;
   const owners = keys.map((key) => data.get(key));
   const place = queue && { queues: queue.queues.slice(0, 1), waiter: queue.waiter, isShared: false };
@@ -216,12 +196,12 @@ function soonestOf({ data }: OperationContext, keys: readonly string[]): HeldRep
   const known = (taken.length > 0 ? taken : held).filter(({ owner }) => owner !== undefined);
   const rank = ({ left }: { readonly left: number }): number => (left < 0 ? Infinity : left);
   const [soonest] = [...known].sort((one, other) => rank(one) - rank(other));
-  if (!soonest) return { kind: 'held', remaining: undefined };
+  if (!soonest) return HELD;
   return heldFor(soonest.left < 0 ? undefined : soonest.left, soonest);
 }
 
 export interface StateContext {
-  readonly data: Pick<Commands, 'get' | 'set'>;
+  readonly data: Pick<OperationContext['data'], 'get' | 'set'>;
   // Wall clock, in milliseconds.
   readonly now: () => number;
   readonly generation: string;
@@ -229,17 +209,31 @@ export interface StateContext {
 }
 
 type StateReply = GrantedReply | HeldReply | RefusedReply;
+// Without what the caller has compared already.
+type Compared<Request> = Omit<Request, 'generation'>;
 
-const NOT_THE_HOLDER: HeldReply = Object.freeze({ kind: 'held', remaining: undefined });
+export function carryOutState(
+  server: StateContext,
+  request: Compared<OpenStateRequest> | Compared<WriteStateRequest> | ReadStateRequest,
+): StateReply {
+  const { data } = server;
+  const isOurs = request.op === 'read-state' || data.get(request.keys[0] ?? '') === request.token; // @mutant any-holder-opens-the-state-in-memory
+  if (!isOurs) return HELD;
+  const text = data.get(request.entry);
+  const entry = text === undefined ? undefined : entryFrom(text);
+  if (text !== undefined && !entry) return FOREIGN;
+  if (request.op === 'open-state') return openState(server, request, entry);
+  if (request.op === 'write-state') return writeState(server, request, entry);
+  // Protocol 10.10
+  return reportOf(server, entry);
+}
 
 // Protocol 10.5
-export function openState(
+function openState(
   server: StateContext,
-  { keys, entry: name, token, ballot, life }: Omit<OpenStateRequest, 'op' | 'generation'>,
+  { entry: name, ballot, life }: Compared<OpenStateRequest>,
+  entry: StateEntry | undefined,
 ): StateReply {
-  if (!isHolder(server, keys, token)) return NOT_THE_HOLDER;
-  const entry = readEntry(server, name);
-  if (entry === 'foreign') return FOREIGN;
   if (entry && compareBallots(ballot, entry.promised) <= 0) return outbid(entry); // @mutant smaller-ballots-open-the-state-in-memory
   const stored = entry?.stored;
   // The promise outlives the value, whose time is over by its own `at` and `life`.
@@ -248,38 +242,21 @@ export function openState(
 }
 
 // Protocol 10.7
-export function writeState(
+function writeState(
   server: StateContext,
-  { keys, entry: name, token, version, life, json }: Omit<WriteStateRequest, 'op' | 'generation'>,
+  { entry: name, version, life, json }: Compared<WriteStateRequest>,
+  entry: StateEntry | undefined,
 ): StateReply {
-  if (!isHolder(server, keys, token)) return NOT_THE_HOLDER;
-  const entry = readEntry(server, name);
-  if (entry === 'foreign') return FOREIGN;
   if (entry && compareBallots(version, entry.promised) < 0) return outbid(entry); // @mutant smaller-ballots-write-the-state-in-memory
   const order = entry?.stored ? compareVersions(version, entry.stored.version) : 1;
   // The same request may arrive twice, and an earlier one of the same holder after a later one.
-  if (order < 0) return NOT_THE_HOLDER;
+  if (order < 0) return HELD;
   if (order > 0) {
     const { number, id } = version;
     const stored = { version, at: Math.floor(server.now()), life, generation: server.generation, json };
     server.data.set(name, entryText({ promised: { number, id }, stored }), life);
   }
   return GRANTED;
-}
-
-// Protocol 10.10
-export function readState(server: StateContext, { entry: name }: Pick<ReadStateRequest, 'entry'>): StateReply {
-  const entry = readEntry(server, name);
-  return entry === 'foreign' ? FOREIGN : reportOf(server, entry);
-}
-
-function isHolder({ data }: StateContext, [key = '']: readonly string[], token: string): boolean {
-  return data.get(key) === token; // @mutant any-holder-opens-the-state-in-memory
-}
-
-function readEntry({ data }: StateContext, name: string): StateEntry | 'foreign' | undefined {
-  const text = data.get(name);
-  return text === undefined ? undefined : (entryFrom(text) ?? 'foreign');
 }
 
 function reportOf({ generation, isFirst, now }: StateContext, entry: StateEntry | undefined): GrantedReply {
@@ -293,13 +270,13 @@ function outbid({ promised }: StateEntry): HeldReply {
 // In milliseconds, as in the scripts.
 const PROBE_LIFE = 1_000;
 
-export type KeyOperation = Exclude<MasterRequest, OpenStateRequest | WriteStateRequest | ReadStateRequest>;
+type KeyRequest = Exclude<MasterRequest, { readonly entry: string }>;
 
-export function carryOut(server: OperationContext, request: KeyOperation): GrantedReply | HeldReply {
+export function carryOut(server: OperationContext, request: KeyRequest): GrantedReply | HeldReply {
   switch (request.op) {
     case 'acquire': {
-      const { keys, token, ttl, queue, sharing } = request;
-      return sharing ? acquireShared(server, { keys, token, ttl, queue, sharing }) : acquire(server, request);
+      const { sharing } = request;
+      return sharing ? acquireShared(server, { ...request, sharing }) : acquire(server, request);
     }
     case 'pick':
       return pick(server, request);
@@ -321,7 +298,7 @@ export function carryOut(server: OperationContext, request: KeyOperation): Grant
 }
 
 // Protocol 4.2
-export function acquire(server: OperationContext, { keys, token, ttl, queue }: Acquisition): GrantedReply | HeldReply {
+function acquire(server: OperationContext, { keys, token, ttl, queue }: AcquireRequest): GrantedReply | HeldReply {
   const reserved = queue && reservedFor(queue.waiter);
   const isHeld = keys.map((key) => isHeldBeside(server, key, [token, reserved])); // @mutant exclusive-beside-shared-holders-in-memory
   if (isHeld.includes(true)) {
@@ -334,31 +311,24 @@ export function acquire(server: OperationContext, { keys, token, ttl, queue }: A
 }
 
 // Protocol 6.2
-export function extend(
-  server: OperationContext,
-  { keys, token, ttl }: Pick<ExtendRequest, 'keys' | 'token' | 'ttl'>,
-): GrantedReply | HeldReply {
+function extend(server: OperationContext, { keys, token, ttl }: ExtendRequest): GrantedReply | HeldReply {
   const { data } = server;
   const isHeld = keys.map((key) => isHeldBeside(server, key, [token])); // @mutant extension-without-owner-check-in-memory, extension-over-shared-holders-in-memory
   if (isHeld.includes(true)) return longestOf(server, keys, isHeld);
-  let isHealed = false;
-  for (const key of keys) {
-    if (data.exists(key)) continue;
-    data.set(key, token, ttl);
-    isHealed = true;
-  }
+  const absent = keys.filter((key) => !data.exists(key));
+  for (const key of absent) data.set(key, token, ttl);
   for (const key of keys) data.pexpire(key, ttl);
-  return isHealed ? HEALED : GRANTED;
+  return absent.length > 0 ? HEALED : GRANTED;
 }
 
 // Protocol 9.1
-export function draw(
+function draw(
   server: OperationContext,
-  { keys, token, counters: fields, atLeast, isFirst }: Pick<DrawRequest, 'keys' | 'token' | keyof Raise>,
+  { keys, token, counters: fields, atLeast, isFirst }: DrawRequest,
 ): GrantedReply | HeldReply {
   const { data, counters } = server;
   const isOurs = keys.every((key) => contentOf(server, key).owner === token); // @mutant draw-for-any-holder-in-memory
-  if (!isOurs) return { kind: 'held', remaining: undefined };
+  if (!isOurs) return HELD;
   const step = isFirst ? 1 : 0;
   const drawn = Math.max(atLeast, ...fields.map((field) => Number(data.hget(counters, field) ?? 0) + step));
   for (const field of fields) data.hset(counters, field, String(drawn));
@@ -366,10 +336,7 @@ export function draw(
 }
 
 // Protocol 7.1 and 7.4
-export function release(
-  server: OperationContext,
-  { keys, queues, token, keepFor }: Pick<ReleaseRequest, 'keys' | 'queues' | 'token' | 'keepFor'>,
-): GrantedReply {
+function release(server: OperationContext, { keys, queues, token, keepFor }: ReleaseRequest): GrantedReply {
   const { data } = server;
   let hasWaiters = false;
   for (const [index, key] of keys.entries()) {
@@ -388,9 +355,9 @@ export function release(
 }
 
 // Protocol 5.7
-export function leave(
+function leave(
   server: OperationContext,
-  { keys, queues, waiter, isShared = false, nextWaited: waited }: Omit<LeaveRequest, 'op'>,
+  { keys, queues, waiter, isShared = false, nextWaited: waited }: LeaveRequest,
 ): GrantedReply {
   const { data, attempt } = server;
   keys.forEach((key, index) => {
@@ -406,10 +373,7 @@ export function leave(
   return GRANTED;
 }
 
-export function inspect(
-  server: OperationContext,
-  { keys, queues }: Pick<InspectRequest, 'keys' | 'queues'>,
-): GrantedReply | HeldReply {
+function inspect(server: OperationContext, { keys, queues }: InspectRequest): GrantedReply | HeldReply {
   const isHeld = keys.map((key) => isHeldBeside(server, key, []));
   if (!isHeld.includes(true)) return GRANTED;
   return {
@@ -418,16 +382,13 @@ export function inspect(
   };
 }
 
-export function probe({ data }: OperationContext, { keys }: Pick<ProbeRequest, 'keys'>): GrantedReply {
+function probe({ data }: OperationContext, { keys }: ProbeRequest): GrantedReply {
   for (const key of keys) {
     data.set(key, '', PROBE_LIFE);
     data.del(key);
   }
   return GRANTED;
 }
-
-type Acquisition = Pick<AcquireRequest, 'keys' | 'token' | 'ttl' | 'queue'>;
-type Raise = Pick<DrawRequest, 'counters' | 'atLeast' | 'isFirst'>;
 
 function isHeldBeside(server: OperationContext, key: string, owners: readonly (string | undefined)[]): boolean {
   const { owner, shared } = contentOf(server, key);

@@ -2,10 +2,10 @@ import type { Type } from '@nestjs/common';
 import type { DiscoveryService, ModuleRef } from '@nestjs/core';
 import 'reflect-metadata';
 import { RedlockConfigError } from '../core/errors.js';
-import { checkLockService, tokenFor } from './lock-service.token.js';
+import { type CALLED_METHODS, checkLockService, tokenFor } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';
-import { classNameOf, injectProperty, methodOf, misuse } from './lockable-method.js';
-import { RUNTIME_STARTER, type RuntimeStarter } from './runtime-starter.js';
+import { injectProperty, memberOf } from './lockable-method.js';
+import { RUNTIME_STARTER, type RuntimeStarter } from './redlock.runtime.js';
 
 type Discovery = Pick<DiscoveryService, 'getProviders' | 'getControllers'>;
 type Wrapper = ReturnType<Discovery['getProviders']>[number];
@@ -18,23 +18,19 @@ export interface MethodDeclaration {
   readonly options: { readonly service?: string } | undefined;
 }
 
-// `key` is that of the metadata, `token` that of the module without which nothing would call the method.
-interface Declaring {
-  readonly decorator: string;
-  readonly key: symbol;
-  readonly token: symbol;
-}
+type Called = (typeof CALLED_METHODS)[keyof typeof CALLED_METHODS];
 
+// Returns what names the method in messages.
 export function declareMethod<Method>(
-  { decorator, key, token }: Declaring,
+  decorator: string,
+  { key, token }: Called,
   [target, property, descriptor]: readonly [object, string | symbol, TypedPropertyDescriptor<Method>],
   declaration: object,
-): void {
-  if ((property as unknown) === undefined) throw misuse(`${decorator} on ${classNameOf(target)}`, 'a class');
-  const where = `${decorator} on ${classNameOf(target)}.${String(property)}`;
-  methodOf(where, target, descriptor);
+): string {
+  const { where } = memberOf(decorator, target, property, descriptor);
   Reflect.defineMetadata(key, [...ownOf(key, target), { ...declaration, where, property }], target);
   injectProperty(target, token);
+  return where;
 }
 
 // Of the classes that it extends, too. A method that is decorated again is declared by its own class only.
@@ -53,20 +49,20 @@ function ownOf(key: symbol, prototype: object): readonly MethodDeclaration[] {
 export interface DeclaredMethod<D extends MethodDeclaration> {
   readonly declaration: D;
   readonly locks: LockService;
+  // As it is at boot. An object that stands in for the provider may have none.
+  readonly method: unknown;
   readonly call: (argument: unknown) => unknown;
 }
 
 interface Application {
   readonly discovery: Discovery;
   readonly modules: ModuleRef;
-  // That calls the methods, for messages.
-  readonly module: string;
 }
 
 // In the order of the providers.
 export function declaredMethods<D extends MethodDeclaration>(
-  key: symbol,
-  { discovery, modules, module }: Application,
+  { key, module }: Called,
+  { discovery, modules }: Application,
 ): readonly DeclaredMethod<D>[] {
   const seen = new Set<unknown>();
   return [...discovery.getProviders(), ...discovery.getControllers()].flatMap((wrapper) => {
@@ -77,11 +73,9 @@ export function declaredMethods<D extends MethodDeclaration>(
     const declarations = prototype ? (declarationsOf(key, prototype) as readonly D[]) : [];
     return declarations.map((declaration) => {
       refuseManyInstances(declaration, wrapper);
-      const call = (argument: unknown): unknown => {
-        const method = Reflect.get(instance, declaration.property) as (argument: unknown) => unknown;
-        return Reflect.apply(method, instance, [argument]);
-      };
-      return { declaration, locks: lockServiceOf(declaration, modules, module), call };
+      const method = () => Reflect.get(instance, declaration.property) as (argument: unknown) => unknown;
+      const call = (argument: unknown): unknown => Reflect.apply(method(), instance, [argument]);
+      return { declaration, locks: lockServiceOf(declaration, modules, module), method: method(), call };
     });
   });
 }
@@ -99,7 +93,7 @@ function lockServiceOf({ where, options = {} }: MethodDeclaration, modules: Modu
 }
 
 // `undefined` if nothing provides it.
-export function provided(modules: ModuleRef, token: symbol | Type): unknown {
+export function provided(modules: ModuleRef, token: symbol | string | Type): unknown {
   try {
     return modules.get<unknown>(token, { strict: false });
   } catch {
@@ -117,8 +111,7 @@ interface NamedMethod extends Pick<DeclaredMethod<MethodDeclaration>, 'declarati
   readonly name: string;
 }
 
-// `what` has the names: `job`, for messages.
-export function refuseDuplicates(what: string, methods: readonly NamedMethod[]): void {
+export function refuseDuplicates({ what }: Called, methods: readonly NamedMethod[]): void {
   methods.forEach(({ name, declaration, locks }, index) => {
     const other = methods.slice(0, index).find((each) => each.name === name && shareKeys(each.locks, locks));
     if (!other) return;

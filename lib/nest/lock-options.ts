@@ -1,11 +1,9 @@
 import { type LockNotAcquiredError, RedlockConfigError } from '../core/errors.js';
 import { resolveResources } from '../core/settings/resources.js';
-import { BadRequestException, type ExecutionContext, Logger } from '@nestjs/common';
-import { responseOf } from './locked-stream.js';
 import type { Duration } from '../core/settings/duration.js';
 import type { AcquireOptions } from '../core/settings/options.js';
 import { ACQUIRE_OPTIONS } from '../core/settings/settings.js';
-import { flag, integer, only, optional, type TableOf, text } from '../core/settings/table.js';
+import { flag, only, optional, type TableOf, text } from '../core/settings/table.js';
 
 // As in other libraries and in routes: `{0}`, `${id}`, `#{id}`, `:id`, and `/:name`.
 const PLACEHOLDER = /[$#]?\{(\w+)\}|(?<=[:/]):(\w+)|:(id)\b/;
@@ -27,11 +25,6 @@ export function checkArguments(where: string, key: unknown, surplus: readonly un
   throw new RedlockConfigError(where, surplus[0], requirement);
 }
 
-// Braces and colons are allowed here: they come from the values of a call.
-export function resolveComputedKey(where: string, key: unknown): readonly string[] {
-  return resolveResources(`${where}: key`, key);
-}
-
 function refusePlaceholder(where: string, name: string, parameter: string | undefined): void {
   const [placeholder, braced, segment, id] = PLACEHOLDER.exec(name) ?? [];
   if (placeholder === undefined) return;
@@ -45,24 +38,6 @@ function refusePlaceholder(where: string, name: string, parameter: string | unde
     name,
     `must not contain ${placeholder}, which nothing replaces: write a function, such as ${head} => \`${written}\``,
   );
-}
-
-// With an invalid key, the request lacks what the key is made of, or has something else in its place: a client that can
-// be answered with an HTTP status gets 400.
-export function requestKeyOf(context: ExecutionContext, key: unknown): readonly string[] {
-  try {
-    return resolveComputedKey(`LockInterceptor on ${context.getClass().name}.${context.getHandler().name}`, key);
-  } catch (error) {
-    if (!(error instanceof RedlockConfigError) || !hasHttpClient(context)) throw error;
-    new Logger('LockInterceptor').debug(
-      `${error.message}. The client gets 400 Bad Request: if its request was complete, check what the key function reads`,
-    );
-    throw new BadRequestException(undefined, { cause: error, description: 'Bad Request' });
-  }
-}
-
-function hasHttpClient(context: ExecutionContext): boolean {
-  return context.getType<string>() === 'graphql' || responseOf(context) !== undefined;
 }
 
 // Has no prototype, so that a property added to `Object.prototype` is not read as an option.
@@ -132,32 +107,14 @@ export const WITH_LOCK_OPTIONS = {
 
 const { signal: _signal, ...DECLARED_OPTIONS } = WITH_LOCK_OPTIONS;
 
-const isThrowOrFunction = (value: unknown): boolean => value === 'throw' || typeof value === 'function';
-const onLocked = only(`'throw', 'skip' or a function`, (value) => isThrowOrFunction(value) || value === 'skip');
-const onLockedRequest = only(
-  `'throw', a status to send such as { status: 202 }, or a function`,
-  (value) => isThrowOrFunction(value) || httpStatusOf(value) !== undefined,
-);
-
 export const METHOD_OPTIONS = {
   ...DECLARED_OPTIONS,
-  onLocked: optional(onLocked, 'throw'),
+  onLocked: optional(
+    only(
+      `'throw', 'skip' or a function`,
+      (value) => ['throw', 'skip'].includes(value as string) || typeof value === 'function',
+    ),
+    'throw',
+  ),
   service: optional(text),
 } satisfies TableOf<LockedMethodOptions>;
-
-export const INTERCEPTOR_OPTIONS = {
-  ...DECLARED_OPTIONS,
-  onLocked: optional(onLockedRequest, 'throw'),
-  service: optional(text),
-} satisfies TableOf<LockInterceptorOptions>;
-
-const STATUS = integer(200, 599);
-
-export function httpStatusOf(onLocked: unknown): number | undefined {
-  try {
-    return STATUS('status', (onLocked as { readonly status?: unknown }).status);
-  } catch {
-    // Another value, such as null, or an object that cannot be read.
-    return undefined;
-  }
-}

@@ -1,41 +1,29 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Clock } from '../core/clock.js';
-import type { LockObserver } from '../core/observer.js';
-import type { Settings } from '../core/settings/settings.js';
 import type { Lock } from '../core/lock.js';
 
-interface Frame<Held> {
-  readonly held: Held;
-  readonly outer: Frame<Held> | undefined;
-}
+// The locks that the running call chain holds.
+export class LockContext {
+  private readonly storage = new AsyncLocalStorage<LockScope | undefined>();
 
-// The locks that the running call chain holds, innermost first.
-export class LockContext<Held> {
-  private readonly storage = new AsyncLocalStorage<Frame<Held>>();
-
-  run<T>(held: Held, work: () => T, outer = this.innermost): T {
-    return this.storage.run({ held, outer }, work);
+  run<T>(scope: LockScope | undefined, work: () => T): T {
+    return this.storage.run(scope, work);
   }
 
-  get innermost(): Frame<Held> | undefined {
+  get innermost(): LockScope | undefined {
     return this.storage.getStore();
   }
 
-  get isEmpty(): boolean {
-    return this.innermost === undefined;
-  }
-
   // Innermost first.
-  get all(): readonly Held[] {
-    const all: Held[] = [];
-    for (let frame = this.innermost; frame; frame = frame.outer) all.push(frame.held);
+  get all(): readonly LockScope[] {
+    const all: LockScope[] = [];
+    for (let scope = this.innermost; scope; scope = scope.outer) all.push(scope);
     return all;
   }
 
-  find(condition: (held: Held) => boolean): Held | undefined {
-    let frame = this.storage.getStore();
-    while (frame && !condition(frame.held)) frame = frame.outer;
-    return frame?.held;
+  find(condition: (scope: LockScope) => boolean): LockScope | undefined {
+    let scope = this.innermost;
+    while (scope && !condition(scope)) scope = scope.outer;
+    return scope;
   }
 
   // After the last use: a storage that stays enabled slows down every promise of the process.
@@ -44,31 +32,25 @@ export class LockContext<Held> {
   }
 }
 
-export interface LockEnvironment {
-  readonly clock: Clock;
-  readonly settings: Settings;
-  readonly observer: LockObserver;
-  // As far as they are known.
-  readonly servers: readonly string[];
-}
-
 const DONE = Promise.resolve();
 
 // A lock that is held while work runs: the last of the pieces of work that rely on it releases it.
 export class LockScope {
   private ended = false;
   // The one in which this one runs; absent for most.
-  private outer: LockScope | undefined;
+  outer: LockScope | undefined;
+  // What counts this one, also when the scope around it is forgotten.
+  private surroundings: { inner: number } | undefined;
 
   private constructor(
     readonly lock: Lock,
-    private readonly context: LockContext<LockScope>,
+    private readonly context: LockContext,
     // The decorated method, for messages.
     readonly place: string | undefined,
     private readonly shared: { users: number; inner: number },
   ) {}
 
-  static of(lock: Lock, context: LockContext<LockScope>, place?: string): LockScope {
+  static of(lock: Lock, context: LockContext, place?: string): LockScope {
     return new LockScope(lock, context, place, { users: 1, inner: 0 });
   }
 
@@ -86,11 +68,13 @@ export class LockScope {
   // If the lock has ended, this throws and the work does not run.
   run<T>(work: () => T): T {
     const { innermost } = this.context;
-    if (innermost !== undefined && !this.outer) {
-      this.outer = innermost.held;
-      this.outer.shared.inner++;
+    if (innermost && !this.surroundings) {
+      for (let scope: LockScope | undefined = innermost; scope; scope = scope.outer) scope.forgetEnded();
+      this.outer = innermost;
+      this.surroundings = innermost.shared;
+      this.surroundings.inner++;
     }
-    return this.context.run(this, this.lock.observed(work), innermost);
+    return this.context.run(this, this.lock.observed(work));
   }
 
   // Work whose lock was lost must not be reported as a success.
@@ -103,7 +87,15 @@ export class LockScope {
   end(): Promise<void> {
     if (this.ended) return DONE;
     this.ended = true;
-    if (this.outer !== undefined) this.outer.shared.inner--;
-    return --this.shared.users === 0 ? this.lock.release() : (this.lock.pendingDoubt ?? DONE);
+    const { surroundings } = this;
+    if (surroundings) surroundings.inner--;
+    if (--this.shared.users > 0) return this.lock.pendingDoubt ?? DONE;
+    // A promise keeps the context in which it was made, and the lock keeps that of its release.
+    return surroundings ? this.context.run(undefined, () => this.lock.release()) : this.lock.release();
+  }
+
+  // Work that begins its next run inside of its lock, as with a timer, would link the scopes of all runs.
+  private forgetEnded(): void {
+    while (this.outer?.shared.users === 0) this.outer = this.outer.outer;
   }
 }

@@ -1,47 +1,28 @@
-import type { JobOverview } from '../core/jobs/job-observer.js';
 import { Inject } from '@nestjs/common';
 import { RedlockConfigError } from '../core/errors.js';
 import { text } from '../core/settings/table.js';
-import type { LockService } from './lock.service.js';
+import { IS_LOCK_SERVICE, type LockService } from './lock.service.js';
 
-// For parts of this package that must not need `@nestjs/schedule`.
-export interface JobReports {
-  // In the order of their declarations. Asks the masters once for each; never rejects.
-  overview(): Promise<readonly JobOverview[]>;
-}
+// Methods that a module calls: without it, nothing would show that they never run. `key` is that of their metadata, `token`
+// that of what the module provides: Nest shows its description if it cannot find that. Registered symbols, here and below,
+// are the same for both builds of this package.
+export const CALLED_METHODS = {
+  jobs: {
+    key: Symbol.for('nestjs-redlock:jobs'),
+    token: Symbol.for(
+      'the jobs of nestjs-redlock/schedule: import RedlockScheduleModule beside RedlockModule and ScheduleModule',
+    ),
+    ...{ what: 'job', module: 'RedlockScheduleModule', does: 'runs' },
+  },
+  elections: {
+    key: Symbol.for('nestjs-redlock:leaders'),
+    token: Symbol.for('the elections of nestjs-redlock/leader: import RedlockLeaderModule beside RedlockModule'),
+    ...{ what: 'election', module: 'RedlockLeaderModule', does: 'holds' },
+  },
+} as const;
 
-// Registered symbols, here and below, are the same for both builds of this package.
-export const JOB_REPORTS = Symbol.for('nestjs-redlock:job-reports');
-
-// Nest shows this description if it cannot find the jobs.
-export const JOBS = Symbol.for(
-  'the jobs of nestjs-redlock/schedule: import RedlockScheduleModule beside RedlockModule and ScheduleModule',
-);
-
-export const JOB_DECLARATIONS = Symbol.for('nestjs-redlock:jobs');
-
-// For parts of this package that load no election: a method of a leader has lost its lock, and goes on.
-export interface OverrunReports {
-  // Names of elections; of one lock service.
-  overruns(locks: LockService): readonly string[];
-}
-
-// Nest shows this description if it cannot find the elections.
-export const ELECTIONS = Symbol.for(
-  'the elections of nestjs-redlock/leader: import RedlockLeaderModule beside RedlockModule',
-);
-
-export const LEADER_DECLARATIONS = Symbol.for('nestjs-redlock:leaders');
-
-// Methods that a module calls: without it, nothing would show that they never run.
-export const CALLED_METHODS = [
-  { key: JOB_DECLARATIONS, token: JOBS, what: 'jobs', runs: 'RedlockScheduleModule, which runs them,' },
-  { key: LEADER_DECLARATIONS, token: ELECTIONS, what: 'elections', runs: 'RedlockLeaderModule, which holds them,' },
-] as const;
-
-// The property by which a lock service differs from a mock. A registered symbol also identifies a service of another
-// copy of this package.
-export const IS_LOCK_SERVICE = Symbol.for('nestjs-redlock:is-lock-service');
+// Provides the name of a lock service, or `null`.
+export const SERVICE_NAME = Symbol.for('nestjs-redlock:service-name');
 
 /**
  * Injection token of a lock service, and the property under which objects with `@WithLock` methods keep it. It is a
@@ -101,6 +82,6 @@ export function isLockService(value: unknown): value is LockService {
   return typeof value === 'object' && value !== null && Reflect.get(value, IS_LOCK_SERVICE) === true;
 }
 
-export function checkServiceName(option: string, name: unknown): void {
+function checkServiceName(option: string, name: unknown): void {
   if (name !== undefined) text(option, name);
 }

@@ -1,21 +1,18 @@
-import { DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { type DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { RedlockConfigError } from '../core/errors.js';
 import { CALLED_METHODS, checkLockService, getLockServiceToken } from './lock-service.token.js';
 import 'reflect-metadata';
-import { showNames } from '../core/display.js';
-import { refuseSeveral } from '../core/settings/resources.js';
-import { Inject, Injectable } from '@nestjs/common';
 import type { LockService } from './lock.service.js';
-import { shortestPeriodOf } from './module-settings.js';
+import { shortestPeriod } from './module-settings.js';
 import { declarationsOf } from './with-lock.decorator.js';
 
 type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
 // In objects that Nest did not build from a class, and so could not inject into, nothing would show that they never run.
 function refuseWithoutModule(wrapper: Wrapper, wrappers: readonly Wrapper[]): void {
-  for (const { token, what, runs } of calledIn(wrapper.instance)) {
+  for (const { token, what, module, does } of calledIn(wrapper.instance)) {
     if (wrappers.some((each) => each.token === token)) continue;
-    const requirement = `has ${what}, and ${runs} is not imported beside RedlockModule`;
+    const requirement = `has ${what}s, and ${module}, which ${does} them, is not imported beside RedlockModule`;
     throw new RedlockConfigError('provider', wrapper.name, requirement);
   }
 }
@@ -23,14 +20,14 @@ function refuseWithoutModule(wrapper: Wrapper, wrappers: readonly Wrapper[]): vo
 // A factory may make an object with such methods after boot, when it is too late to run them.
 function refuseLateMethods(wrapper: Wrapper, instance: unknown): void {
   for (const { what } of calledIn(instance)) {
-    const requirement = `has ${what}, and must be a singleton: remove the scope of its factory, and of what is injected into it`;
+    const requirement = `has ${what}s, and must be a singleton: remove the scope of its factory, and of what is injected into it`;
     throw new RedlockConfigError('provider', wrapper.name, requirement);
   }
 }
 
-function calledIn(instance: unknown): readonly (typeof CALLED_METHODS)[number][] {
+function calledIn(instance: unknown) {
   if (typeof instance !== 'object' || instance === null) return [];
-  return CALLED_METHODS.filter(({ key }) => Reflect.hasMetadata(key, instance));
+  return Object.values(CALLED_METHODS).filter(({ key }) => Reflect.hasMetadata(key, instance));
 }
 
 // Marks the classes that `LockInterceptor` creates, and names them in error messages. A registered symbol, so that two
@@ -121,64 +118,19 @@ function nameAll(target: object, place: string): void {
   }
 }
 
-interface Use {
-  // The decorator, the class and the method, for messages.
-  readonly method: string;
-  readonly permits: number | undefined;
-  readonly isShared: boolean;
-}
-
-export class FixedNames {
-  private readonly uses = new Map<string, Use>();
-
-  // Permits of a name and a lock of the same name do not exclude each other, which is never meant.
-  add(resources: readonly string[], use: Use): void {
-    refuseSeveral(resources, use.permits, use.method);
-    for (const name of resources) {
-      const other = this.uses.get(name) ?? use;
-      this.uses.set(name, other);
-      if (other.permits !== use.permits) throw mismatch(name, use, other);
-    }
-  }
-}
-
-function mismatch(name: string, use: Use, other: Use): RedlockConfigError {
-  const named = showNames([name]);
-  const requirement = `must be the same in all uses of ${named}`;
-  const consequence =
-    use.permits === undefined || other.permits === undefined
-      ? 'permits and a lock of one name do not exclude each other'
-      : `together they admit ${Math.max(use.permits, other.permits)} holders`;
-  // A shared lock cannot be given permits.
-  const remedy = [use, other].some(({ isShared }) => isShared)
-    ? 'Give one of them another name'
-    : 'Give both the same `permits`, or one of them another name';
-  const message = `${use.method} ${verb(use)} ${named} and ${other.method} ${verb(other)} it: ${consequence}. ${remedy}`;
-  return new RedlockConfigError(`${use.method}: permits`, use.permits, requirement, message);
-}
-
-function verb({ permits, isShared }: Use): string {
-  if (permits === undefined) return isShared ? 'takes a shared lock on' : 'takes a lock on';
-  return permits === 1 ? 'takes the only permit of' : `takes one of ${permits} permits of`;
-}
-
-export const SERVICE_NAME = Symbol.for('nestjs-redlock:service-name');
-export const LOCK_SERVICE = Symbol('nestjs-redlock:lock-service');
-
 // An application that boots later with one of these objects replaces the service in it by its own.
 const handedOver = new WeakSet<object>();
 
 // Examines all providers and controllers at boot: checks the options of each `@WithLock`, hands the lock service to
 // objects that Nest did not build from a class and so could not inject into, and refuses interceptors that never run.
-@Injectable()
 export class LockExplorer {
   private readonly host: symbol;
   private readonly checked = new Set<object>();
 
   constructor(
     private readonly discovery: DiscoveryService,
-    @Inject(LOCK_SERVICE) private readonly locks: LockService,
-    @Inject(SERVICE_NAME) private readonly name: string | null,
+    private readonly locks: LockService,
+    private readonly name: string | null,
   ) {
     this.host = getLockServiceToken(name ?? undefined);
   }
@@ -206,8 +158,8 @@ export class LockExplorer {
     const services = wrappers.filter(({ token }) => token === this.host).map(({ instance }) => instance as unknown);
     if (new Set(services).size < 2) return;
     const requirement =
-      'must be different for each lock service of one application: give each RedlockModule.forRoot() another name, or ' +
-      'import the result of a single one';
+      'must be different for each lock service of one application: RedlockModule.forRoot() is global, so import it once, ' +
+      'in the root module, or give each of several another name';
     throw new RedlockConfigError('name', this.name ?? undefined, requirement);
   }
 
@@ -250,4 +202,13 @@ export class LockExplorer {
   private isMine(service: string | undefined): boolean {
     return (service ?? null) === this.name;
   }
+}
+
+// In milliseconds, of a method under `@Cron` or `@Interval`; `undefined` if it has neither, or a schedule of another
+// kind.
+function shortestPeriodOf(method: object): number | undefined {
+  const interval = Reflect.getMetadata('SCHEDULE_INTERVAL_OPTIONS', method) as { timeout?: unknown } | undefined;
+  if (typeof interval?.timeout === 'number') return interval.timeout;
+  const cron = Reflect.getMetadata('SCHEDULE_CRON_OPTIONS', method) as { cronTime?: unknown } | undefined;
+  return typeof cron?.cronTime === 'string' ? shortestPeriod(cron.cronTime) : undefined;
 }

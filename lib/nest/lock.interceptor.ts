@@ -1,29 +1,32 @@
 import {
+  BadRequestException,
   type CallHandler,
   type ExecutionContext,
   HttpException,
   Inject,
   Injectable,
+  Logger,
   type NestInterceptor,
   type Type,
 } from '@nestjs/common';
 import { Observable } from 'rxjs';
-import { RedlockConfigError } from '../core/errors.js';
+import { isConfigError, RedlockConfigError } from '../core/errors.js';
 import type { Duration } from '../core/settings/duration.js';
+import { resolveResources } from '../core/settings/resources.js';
+import { integer, only, optional, type TableOf } from '../core/settings/table.js';
 import {
   checkArguments,
-  INTERCEPTOR_OPTIONS,
   type LockedMethodOptions,
   type LockInterceptorOptions,
   type LockResource,
+  METHOD_OPTIONS,
   optionsOf,
-  requestKeyOf,
   resolveFixedKey,
-  httpStatusOf,
 } from './lock-options.js';
 import { checkLockService, tokenFor } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';
-import { LockedStream, responseOf, returnsObservable } from './locked-stream.js';
+import { LockedStream, responseOf } from './locked-stream.js';
+import { returnsObservable } from './lockable-method.js';
 import { LOCK_INTERCEPTOR } from './lock.explorer.js';
 import { acquireOrFallback } from './with-lock.decorator.js';
 
@@ -34,6 +37,19 @@ const CLIENT_CLOSED_REQUEST = 499;
 export type LockInterceptorKey = LockResource | ((context: ExecutionContext) => LockResource | Promise<LockResource>);
 
 type KeyFunction = Extract<LockInterceptorKey, (context: ExecutionContext) => unknown>;
+
+const STATUS = integer(200, 599);
+
+const OPTIONS = {
+  ...METHOD_OPTIONS,
+  onLocked: optional(
+    only(
+      `'throw', a status to send such as { status: 202 }, or a function`,
+      (value) => value === 'throw' || typeof value === 'function' || httpStatusOf(value) !== undefined,
+    ),
+    'throw',
+  ),
+} satisfies TableOf<LockInterceptorOptions>;
 
 /**
  * Holds a lock from before a handler's pipes run until its response has ended. Works for HTTP on Express and Fastify,
@@ -97,7 +113,7 @@ export function LockInterceptor(
     constructor(@Inject(token) private readonly locks: LockService) {
       const where = LockMixin[LOCK_INTERCEPTOR];
       checkLockService(where, locks);
-      locks.check(where, given, INTERCEPTOR_OPTIONS);
+      locks.check(where, given, OPTIONS);
       locks.checkNames(where, fixed ?? [], given);
       const { onLocked, ...others } = given;
       this.status = httpStatusOf(onLocked);
@@ -114,16 +130,19 @@ export function LockInterceptor(
         response?.once('close', stopWaiting);
 
         const lockedRun = async (): Promise<LockedStream | undefined> => {
-          const resources = fixed ?? requestKeyOf(context, await (key as KeyFunction)(context));
-          const where = `LockInterceptor on ${context.getClass().name}.${context.getHandler().name}`;
+          const [owner, handler] = [context.getClass(), context.getHandler().name];
+          const where = `LockInterceptor on ${owner.name}.${handler}`;
+          const resources = fixed ?? requestKeyOf(where, context, await (key as KeyFunction)(context));
           const hold = await acquireOrFallback(
             this.locks,
             resources,
             { ...this.options, signal: waiting.signal },
             where,
           );
-          if (!('otherwise' in hold))
-            return new LockedStream(hold, next, subscriber, response, returnsObservable(context));
+          if (!('otherwise' in hold)) {
+            const isObservable = returnsObservable(owner.prototype as object, handler);
+            return new LockedStream(hold, next, subscriber, response, isObservable);
+          }
           if (this.status !== undefined) setStatus(context, this.status);
           subscriber.next(hold.otherwise);
           subscriber.complete();
@@ -144,6 +163,30 @@ export function LockInterceptor(
   }
   // Nest shows the name if it cannot create the class, for example because the module is missing.
   return Object.defineProperty(LockMixin, 'name', { value: LockInterceptor.name });
+}
+
+// With an invalid key, the request lacks what the key is made of, or has something else in its place: a client that can
+// be answered with an HTTP status gets 400.
+function requestKeyOf(where: string, context: ExecutionContext, key: unknown): readonly string[] {
+  try {
+    return resolveResources(`${where}: key`, key);
+  } catch (error) {
+    const hasHttpClient = context.getType<string>() === 'graphql' || responseOf(context) !== undefined;
+    if (!isConfigError(error) || !hasHttpClient) throw error;
+    new Logger('LockInterceptor').debug(
+      `${error.message}. The client gets 400 Bad Request: if its request was complete, check what the key function reads`,
+    );
+    throw new BadRequestException(undefined, { cause: error, description: 'Bad Request' });
+  }
+}
+
+function httpStatusOf(onLocked: unknown): number | undefined {
+  try {
+    return STATUS('status', (onLocked as { readonly status?: unknown }).status);
+  } catch {
+    // Another value, such as null, or an object that cannot be read.
+    return undefined;
+  }
 }
 
 function setStatus(context: ExecutionContext, status: number): void {

@@ -1,13 +1,15 @@
 import type { Duration } from '../core/settings/duration.js';
 import type { ResourceContention } from '../core/contention/contention.js';
+import { queuesOf } from '../core/acquire/permits.js';
+import type { HeldByChain } from '../core/acquire/waiter.js';
 import { LockOrder } from '../core/contention/lock-order.js';
 import { LockNotAcquiredError, LockOrderError, LockReentryError, RedlockConfigError } from '../core/errors.js';
 import type { Lock } from '../core/lock.js';
 import { type LockObserver, ObserverHub, type OnHeld } from '../core/observer.js';
-import type { Inspector, LockInspection, OwnLocks, PermitInspection } from '../core/operator/inspector.js';
-import { checkOptionNames } from '../core/settings/option-names.js';
+import type { Inspector, LockInspection, OwnLocks, PermitInspection } from '../core/inspector.js';
+import { checkOptionNames, readOptions, type Table } from '../core/settings/table.js';
 import type { Redlock } from '../core/redlock.js';
-import { resolveResources } from '../core/settings/resources.js';
+import { FixedNames, resolveResources } from '../core/settings/resources.js';
 import type { AcquireOptions } from '../core/settings/options.js';
 import {
   ACQUIRE_OPTIONS,
@@ -17,13 +19,10 @@ import {
   type Settings,
   warningOfTtl,
 } from '../core/settings/settings.js';
-import { readOptions, type Table } from '../core/settings/table.js';
 import type { StateSnapshot } from '../core/state/state-register.js';
 import type { RedlockStatus } from '../core/health/status.js';
-import { FixedNames } from './lock.explorer.js';
-import { LockContext, type LockEnvironment, LockScope } from './lock-scope.js';
+import { LockContext, LockScope } from './lock-scope.js';
 import { rejectOnThrow } from './locked-stream.js';
-import { IS_LOCK_SERVICE } from './lock-service.token.js';
 import {
   type LockedMethodOptions,
   type LockInterceptorOptions,
@@ -33,6 +32,10 @@ import {
   WITH_LOCK_OPTIONS,
   type WithLockOptions,
 } from './lock-options.js';
+
+// The property by which a lock service differs from a mock. A registered symbol also identifies a service of another
+// copy of this package.
+export const IS_LOCK_SERVICE = Symbol.for('nestjs-redlock:is-lock-service');
 
 const DONE = Promise.resolve();
 // Locks that a call chain holds: the order of deeper ones is not watched, because each call looks at all of them.
@@ -70,7 +73,7 @@ interface LockedRun<T> {
  * @see https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/
  */
 export class LockService {
-  private readonly context = new LockContext<LockScope>();
+  private readonly context = new LockContext();
   private readonly fixedNames = new FixedNames();
   private readonly order: LockOrder | undefined;
   // In milliseconds: those of which the log has warned.
@@ -276,10 +279,10 @@ export class LockService {
   }
 
   /**
-   * What the parts of this package that build on locks share with them.
+   * What the parts of this package that build on locks share with them; the servers as far as they are known.
    * @internal
    */
-  get environment(): LockEnvironment {
+  get environment() {
     const { clock, servers } = this.redlock();
     return { clock, servers, settings: this.settings, observer: this.hub.observer };
   }
@@ -308,7 +311,8 @@ export class LockService {
       if (outer.lock.isHeld) return outer;
       void outer.end();
     }
-    return LockScope.of(await this.redlock().acquire(resources, settings.call, onHeld), this.context, place);
+    const lock = await this.redlock().acquire(resources, settings.call, onHeld, this.heldByChain);
+    return LockScope.of(lock, this.context, place);
   }
 
   /**
@@ -366,7 +370,7 @@ export class LockService {
         void outer.end();
       }
       begun ??= await this.redlock().start(resources, settings.call, {
-        ...{ onHeld, isAwaited: false },
+        ...{ onHeld, isAwaited: false, held: this.heldByChain },
         begin: (lock) => begin(LockScope.of(lock, this.context, place)),
       });
     } catch (error) {
@@ -439,7 +443,7 @@ export class LockService {
   }
 
   private join(resources: readonly string[], { call, mayJoin }: WorkSettings, place?: string): LockScope | undefined {
-    if (this.context.isEmpty) return undefined;
+    if (!this.context.innermost) return undefined;
     if (mayJoin) {
       const outer = this.heldInChain(call, (lock) => resources.every((resource) => lock.resources.includes(resource)));
       if (outer && (call.isShared || outer.lock.mode === 'exclusive')) return outer.join();
@@ -453,11 +457,11 @@ export class LockService {
     return rejectOnThrow(() => {
       const resources = resolveResources('resource', resource);
       const call = this.callOf(options);
-      if (!this.context.isEmpty) {
+      if (this.context.innermost) {
         this.refuseReentry(resources, call);
         this.noteOrder(resources, call);
       }
-      return this.redlock().acquire(resources, call, onHeld);
+      return this.redlock().acquire(resources, call, onHeld, this.heldByChain);
     });
   }
 
@@ -507,6 +511,13 @@ export class LockService {
       if (isRefused) throw new LockOrderError(resources, cycle);
       this.warn(cycle);
     }
+  }
+
+  // Absent for a call that is not nested.
+  private get heldByChain(): HeldByChain | undefined {
+    if (!this.context.innermost) return undefined;
+    const scopes = this.context.all;
+    return () => scopes.flatMap(({ lock }) => (lock.isKept ? queuesOf(lock) : []));
   }
 
   // Permits of a name and a lock of the same name do not exclude each other.

@@ -1,17 +1,24 @@
+import 'reflect-metadata';
 import { Inject } from '@nestjs/common';
 import { isObservable } from 'rxjs';
 import { RedlockConfigError } from '../core/errors.js';
 
-export function methodOf<Method>(
-  where: string,
+// What a decorator was given. `where` names it in messages.
+export function memberOf<Method>(
+  decorator: string,
   target: object,
+  property: string | symbol | undefined,
   descriptor: TypedPropertyDescriptor<Method> | undefined,
-): Method {
+): { readonly where: string; readonly method: Method } {
+  // The prototype of a class, or the class for a static member.
+  const owner = typeof target === 'function' ? target.name : target.constructor.name;
+  if (property === undefined) throw misuse(`${decorator} on ${owner}`, 'a class');
+  const where = `${decorator} on ${owner}.${String(property)}`;
   const method = descriptor?.value;
   if (typeof target === 'function') throw misuse(where, 'a static method', ': make it an instance method');
   if (typeof method !== 'function') throw misuse(where, 'an accessor or a property', ': write it as a method');
   if (/Generator/.test(Object.prototype.toString.call(method))) throw misuse(where, 'a generator');
-  return method;
+  return { where, method };
 }
 
 export function misuse(where: string, what: string, advice = ''): RedlockConfigError {
@@ -24,9 +31,11 @@ export function refuseStream<T>(where: string, result: T, advice = ': use LockIn
   throw new RedlockConfigError(where, result, `cannot lock what runs after the method has returned${advice}`);
 }
 
-// A decorated member is given by the prototype of its class, or by the class for a static one.
-export function classNameOf(target: object): string {
-  return typeof target === 'function' ? target.name : target.constructor.name;
+// By the metadata that the compiler emits for decorated methods: Nest passes on promises and Observables alike, so that an
+// interceptor cannot see what the handler returned.
+export function returnsObservable(prototype: object, method: string | symbol): boolean {
+  const declared: unknown = Reflect.getMetadata('design:returntype', prototype, method);
+  return typeof declared === 'function' && isObservable(declared.prototype);
 }
 
 // Nest sets the property of the instances, and cannot create them if nothing provides the token.

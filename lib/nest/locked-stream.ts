@@ -1,6 +1,5 @@
-import 'reflect-metadata';
 import { type CallHandler, type ExecutionContext, Logger, StreamableFile } from '@nestjs/common';
-import { defer, isObservable, type Subscriber, type Subscription } from 'rxjs';
+import { defer, type Subscriber, type Subscription } from 'rxjs';
 import type { LockScope } from './lock-scope.js';
 
 // An async function would do the same for one more promise in each call.
@@ -146,14 +145,6 @@ function report(error: unknown): void {
   } catch {
     // The logger is application code, too.
   }
-}
-
-// By the metadata that the compiler emits for decorated methods: Nest passes on promises and Observables alike, so an
-// interceptor cannot see what the handler returned.
-export function returnsObservable(context: ExecutionContext): boolean {
-  const { prototype } = context.getClass() as { prototype: object };
-  const declared: unknown = Reflect.getMetadata('design:returntype', prototype, context.getHandler().name);
-  return typeof declared === 'function' && isObservable(declared.prototype);
 }
 
 interface ResponseStream {

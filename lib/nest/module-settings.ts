@@ -7,14 +7,12 @@ import type {
   RedlockModuleOptions,
 } from './redlock-module-options.interface.js';
 import type { LoggerService } from '@nestjs/common';
-import type { LockObserver, ObservedService } from '../core/observer.js';
-import 'reflect-metadata';
+import type { LockObserver } from '../core/observer.js';
 import { SystemClock } from '../runtime/system-clock.js';
 import { defaultInstance } from '../runtime/instance.js';
 import type { Clock } from '../core/clock.js';
-import { checkOptionNames } from '../core/settings/option-names.js';
-import { REDLOCK_OPTIONS, resolveSettings, type Settings } from '../core/settings/settings.js';
 import {
+  checkOptionNames,
   duration,
   flag,
   hasMethods,
@@ -29,6 +27,7 @@ import {
   text,
   type ValuesOf,
 } from '../core/settings/table.js';
+import { REDLOCK_OPTIONS, resolveSettings, type Settings } from '../core/settings/settings.js';
 
 // What a value that is no list of masters may have been meant as.
 export function adviceFor(sources: unknown): string {
@@ -46,22 +45,6 @@ export function countOf(sources: unknown): number | undefined {
   } catch {
     return undefined;
   }
-}
-
-// An observer may return another one for each service.
-export function started(
-  observers: readonly LockObserver[],
-  service: ObservedService,
-  logger: LoggerService,
-): LockObserver[] {
-  return observers.map((observer) => {
-    try {
-      return observer.started?.(service) ?? observer;
-    } catch (error) {
-      reportTo(logger)(error);
-      return observer;
-    }
-  });
 }
 
 export function reportTo(logger: LoggerService, observed = 'locks'): (error: unknown) => void {
@@ -82,15 +65,6 @@ const FIELDS = [
 ];
 const DAY = 86_400_000;
 const PART = /^(?:\*|(\d+)(?:-(\d+))?)(?:\/(\d+))?$/;
-
-// In milliseconds, of a method under `@Cron` or `@Interval`; `undefined` if it has neither, or a schedule of another
-// kind.
-export function shortestPeriodOf(method: object): number | undefined {
-  const interval = Reflect.getMetadata('SCHEDULE_INTERVAL_OPTIONS', method) as { timeout?: unknown } | undefined;
-  if (typeof interval?.timeout === 'number') return interval.timeout;
-  const cron = Reflect.getMetadata('SCHEDULE_CRON_OPTIONS', method) as { cronTime?: unknown } | undefined;
-  return typeof cron?.cronTime === 'string' ? shortestPeriod(cron.cronTime) : undefined;
-}
 
 // In milliseconds: that of the finest field with several values.
 export function shortestPeriod(expression: string): number | undefined {
@@ -157,12 +131,6 @@ export function resolveModule(options: RedlockModuleOptions): ModuleSettings {
   const settings = resolveSettings({ ...options, instance }, countOf(options.masters));
   const { clock = new SystemClock(), ...own } = parseOptions(OWN_OPTIONS, options);
   return { ...own, settings, clock };
-}
-
-export function checkIsObject(options: unknown): asserts options is object {
-  const advice = adviceFor(options);
-  if (typeof options === 'object' && options !== null && advice === '') return;
-  throw new RedlockConfigError('options', options, `must be a list of masters, or an object with \`masters\`${advice}`);
 }
 
 function checkModuleOptionNames(options: unknown): asserts options is RedlockModuleOptions {

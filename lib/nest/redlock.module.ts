@@ -12,13 +12,12 @@ import {
 import type { MasterSource, RedlockModuleExtras, RedlockModuleOptions } from './redlock-module-options.interface.js';
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
 import { RedlockConfigError } from '../core/errors.js';
-import { checkOptionNames } from '../core/settings/option-names.js';
-import { parseOptions } from '../core/settings/table.js';
-import { LOCK_SERVICE, LockExplorer, nameInterceptors, SERVICE_NAME } from './lock.explorer.js';
-import { getLockServiceToken, getReplacementToken, isLockService } from './lock-service.token.js';
+import { checkOptionNames, parseOptions } from '../core/settings/table.js';
+import { LockExplorer, nameInterceptors } from './lock.explorer.js';
+import { getLockServiceToken, getReplacementToken, isLockService, SERVICE_NAME } from './lock-service.token.js';
 import { LockService } from './lock.service.js';
-import { checkIsObject, EXTRAS, MODULE_OPTIONS } from './module-settings.js';
-import { RUNTIME_STARTER, RuntimeStarter } from './runtime-starter.js';
+import { adviceFor, EXTRAS, MODULE_OPTIONS } from './module-settings.js';
+import { RUNTIME_STARTER, RuntimeStarter } from './redlock.runtime.js';
 
 const extras: Required<Pick<RedlockModuleExtras, 'isGlobal'>> & { name: string | undefined } = parseOptions(EXTRAS, {});
 
@@ -89,6 +88,12 @@ export class RedlockModule
   }
 }
 
+function checkIsObject(options: unknown): asserts options is object {
+  const advice = adviceFor(options);
+  if (typeof options === 'object' && options !== null && advice === '') return;
+  throw new RedlockConfigError('options', options, `must be a list of masters, or an object with \`masters\`${advice}`);
+}
+
 function isList(options: unknown): options is readonly MasterSource[] {
   return Array.isArray(options);
 }
@@ -114,9 +119,12 @@ function withLockService(definition: DynamicModule, extras: Partial<typeof ASYNC
       },
       inject: [RUNTIME_STARTER, DiscoveryService, { token: getReplacementToken(name), optional: true }],
     },
-    { provide: LOCK_SERVICE, useExisting: service },
     { provide: SERVICE_NAME, useValue: name ?? null },
-    LockExplorer,
+    {
+      provide: LockExplorer,
+      useFactory: (discovery: DiscoveryService, locks: LockService) => new LockExplorer(discovery, locks, name ?? null),
+      inject: [DiscoveryService, service],
+    },
   ];
   if (name === undefined) providers.push({ provide: token, useExisting: LockService });
   return {

@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.js';
-import { QuorumUnavailableError } from '../core/errors.js';
+import { QuorumUnavailableError, RedlockConfigError } from '../core/errors.js';
 import { isHopeless } from '../core/health/connect.js';
 import { measureRoundTrips, warningOfRoundTrips } from '../core/health/round-trips.js';
 import { counted } from '../core/display.js';
@@ -9,17 +9,87 @@ import { type Settings, warningOfTtl } from '../core/settings/settings.js';
 import type { Master, MasterRequest, ReplyCallback } from '../core/master.interface.js';
 import { MemoryMaster } from '../memory/memory-master.js';
 import type { LoggerService } from '@nestjs/common';
-import { IdleCheck, QuorumWatch, type RedlockStatus } from '../core/health/status.js';
-import { type LockObserver, ObserverHub } from '../core/observer.js';
+import { IdleCheck, QuorumWatch } from '../core/health/quorum-watch.js';
+import type { RedlockStatus } from '../core/health/status.js';
+import { type LockObserver, type ObservedService, ObserverHub } from '../core/observer.js';
 import { quorumOf } from '../core/acquire/quorum-call.js';
-import type { RestartGuard } from '../redis/guard/restart-guard.js';
+import { RestartGuard } from '../redis/guard/restart-guard.js';
 import { apart } from '../runtime/system-clock.js';
 import { SystemRandom } from '../runtime/system-random.js';
 import { LockService } from './lock.service.js';
 import { logTo } from './log-observer.js';
-import { type OpenedMasters, openMasters } from './masters.js';
-import { reportTo, resolveModule, started } from './module-settings.js';
-import type { RedlockModuleOptions } from './redlock-module-options.interface.js';
+import { countOf, adviceFor, reportTo, resolveModule } from './module-settings.js';
+import type { MasterSource, RedlockModuleOptions } from './redlock-module-options.interface.js';
+import type { Random } from '../core/holder.js';
+import { hasMethods } from '../core/settings/table.js';
+import { ClusterTwins } from '../redis/cluster/cluster-map.js';
+import { languageOf } from '../redis/connection-problem.js';
+import { doctorCommand } from '../redis/doctor-command.js';
+import { type ServerMaster, isServerMaster, refuseTwins, masterFrom } from '../redis/master-source.js';
+import type { RedisMasterContext } from '../redis/redis-client.interface.js';
+import { RequestEncoder } from '../redis/request-encoding.js';
+import { redactAddress } from '../redis/urls.js';
+
+interface Dependencies {
+  readonly settings: Settings;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly observer: LockObserver;
+  // The clocks of this process have missed so many milliseconds.
+  readonly clockLags: (milliseconds: number) => void;
+}
+
+interface OpenedMasters {
+  readonly masters: readonly Master[];
+  readonly servers: readonly ServerMaster[];
+  readonly guard: RestartGuard | undefined;
+  // How to examine the servers.
+  readonly advice: string | undefined;
+}
+
+// None of them is connected yet.
+function openMasters(sources: unknown, { clockLags, ...dependencies }: Dependencies): OpenedMasters {
+  const { settings } = dependencies;
+  const { instance } = settings;
+  const guard = settings.restartGuard ? new RestartGuard({ ...dependencies, instance, clockLags }) : undefined;
+  const masters = createMasters(sources, { ...dependencies, guard, languageOf, encoder: new RequestEncoder() });
+  const servers = masters.filter(isServerMaster);
+  const urls = servers.map(({ placeholderUrl }) => placeholderUrl);
+  const advice = urls.length > 0 ? `To examine them: ${doctorCommand(urls, settings)}` : undefined;
+  return { masters, servers, guard, advice };
+}
+
+const MASTER: readonly (keyof Master)[] = [
+  ...(['ask', 'connect', 'problem', 'identity', 'reconnect', 'onReady', 'listen', 'close'] as const),
+];
+
+function createMasters(sources: unknown, context: RedisMasterContext): Master[] {
+  if (sources === 'memory') return [new MemoryMaster(context.clock)];
+  const count = countOf(sources);
+  if (count === undefined) {
+    // A string may be an address with a password.
+    const shown = typeof sources === 'string' ? redactAddress(sources) : sources;
+    const requirement = `must be a list of at least one master, or 'memory'${adviceFor(sources)}`;
+    throw new RedlockConfigError('masters', shown, requirement);
+  }
+  const clusters = new ClusterTwins();
+  // Not by `map`, which skips the holes of an array.
+  const masters = Array.from({ length: count }, (_, index) =>
+    createMaster(`masters[${index}]`, (sources as MasterSource[])[index] as MasterSource, {
+      ...context,
+      clusters,
+      isAlone: count === 1,
+    }),
+  );
+  refuseTwins('masters', masters);
+  return masters;
+}
+
+function createMaster(option: string, source: MasterSource, context: RedisMasterContext): Master {
+  if (!hasMethods(source, ['ask'])) return masterFrom(option, source, context);
+  if (hasMethods(source, MASTER) && typeof Reflect.get(source, 'name') === 'string') return source as Master;
+  throw new RedlockConfigError(option, source, `must have a name and the methods ${MASTER.join(', ')}`);
+}
 
 function adviceOnBoot({ answers }: QuorumUnavailableError, masters: number): string {
   const start = 'cannot start without a majority of the masters';
@@ -179,14 +249,29 @@ export async function createRedlockRuntime(
   return runtime;
 }
 
+// An observer may return another one for each service.
+function started(observers: readonly LockObserver[], service: ObservedService, logger: LoggerService): LockObserver[] {
+  return observers.map((observer) => {
+    try {
+      return observer.started?.(service) ?? observer;
+    } catch (error) {
+      reportTo(logger)(error);
+      return observer;
+    }
+  });
+}
+
 function announce(logger: LoggerService, masters: readonly Master[], settings: Settings): void {
   const names = masters.map(({ name }) => name).join(', ');
   logger.log(
     `locks need ${quorumOf(masters.length)} of ${counted(masters.length, 'master')}: ${names}; ttl ${settings.ttl} ms`,
   );
   if (masters.length % 2 === 0) {
-    const enough = masters.length - 1;
-    logger.warn(`masters: ${masters.length} is an even number and survives no more failures than ${enough} would`);
+    const fewer = masters.length - 1;
+    const advice = `give ${fewer} or ${masters.length + 1}`;
+    logger.warn(
+      `masters: ${masters.length} is an even number and survives no more failures than ${fewer} would: ${advice}`,
+    );
   }
 }
 
@@ -203,4 +288,33 @@ async function watch({ quorum, redlock, guard, idleCheck }: Watched): Promise<vo
   if (redlock.isStopped || quorum.hasBegun) return;
   quorum.begin();
   idleCheck?.begin();
+}
+
+// Nest prints it where an application imports the class in place of the result of `forRoot`.
+export const RUNTIME_STARTER = Symbol(
+  'nestjs-redlock: import RedlockModule.forRoot(...) once, in the root module, and never RedlockModule itself',
+);
+
+// Starts the runtime when Nest creates the service: a test that replaces the service opens no connection.
+export class RuntimeStarter {
+  private runtime: RedlockRuntime | undefined;
+
+  constructor(
+    private readonly options: RedlockModuleOptions,
+    private readonly logger: LoggerService,
+    private readonly name?: string,
+  ) {}
+
+  async start(): Promise<LockService> {
+    this.runtime = await createRedlockRuntime(this.options, this.logger, this.name);
+    return this.runtime.service;
+  }
+
+  stop(): void {
+    this.runtime?.stop();
+  }
+
+  async close(): Promise<void> {
+    await this.runtime?.close();
+  }
 }

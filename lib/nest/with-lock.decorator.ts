@@ -2,21 +2,20 @@ import 'reflect-metadata';
 import type { Duration } from '../core/settings/duration.js';
 import { isNotAcquired, isStopped, RedlockConfigError } from '../core/errors.js';
 import type { OnHeld } from '../core/observer.js';
-import { refuseSeveral } from '../core/settings/resources.js';
+import { refuseSeveral, resolveResources } from '../core/settings/resources.js';
 import type { LockScope } from './lock-scope.js';
 import {
   checkArguments,
   type LockedMethodOptions,
   type LockResource,
   optionsOf,
-  resolveComputedKey,
   resolveFixedKey,
   type WithLockOptions,
 } from './lock-options.js';
 import { checkLockService, tokenFor } from './lock-service.token.js';
 import type { LockService, WorkSettings } from './lock.service.js';
 import { rejectOnThrow } from './locked-stream.js';
-import { injectProperty, methodOf, misuse, classNameOf, refuseStream } from './lockable-method.js';
+import { injectProperty, memberOf, refuseStream } from './lockable-method.js';
 
 /** What to lock: fixed, or computed from the arguments of the method. */
 export type LockKey = LockResource | ((...args: never[]) => LockResource);
@@ -131,9 +130,7 @@ export function WithLock<const Key extends LockKey>(
     property: string | symbol,
     descriptor: TypedPropertyDescriptor<Method> & LockKeyFits<Key, Method>,
   ): void => {
-    if ((property as unknown) === undefined) throw misuse(`@WithLock on ${classNameOf(target)}`, 'a class');
-    const where = `@WithLock on ${classNameOf(target)}.${String(property)}`;
-    const method = methodOf(where, target, descriptor);
+    const { where, method } = memberOf('@WithLock', target, property, descriptor);
     const host = tokenFor(where, given);
     const fixed = typeof key === 'function' ? undefined : resolveFixedKey(where, key);
     declare(target, { method: where, options: given, resources: fixed ?? [] });
@@ -151,7 +148,7 @@ export function WithLock<const Key extends LockKey>(
     const locked = (self: object, args: never[]): Promise<unknown> => {
       const { wanted, onLocked, onHeld } = (asked ??= askedFor(given));
       const service = lockServiceOf(self, host, where);
-      const resources = fixed ?? resolveComputedKey(where, Reflect.apply(key as KeyFunction, self, args));
+      const resources = fixed ?? resolveResources(`${where}: key`, Reflect.apply(key as KeyFunction, self, args));
       refuseSeveral(resources, wanted.permits, where);
       const work = (): unknown => Reflect.apply(method, self, args);
       const otherwise = onLocked && ((error: unknown) => fallbackResult(where, service, { error, onLocked }));

@@ -1,8 +1,10 @@
 import {
   type Attributes,
+  type BatchObservableCallback,
   context,
   type Context,
   createNoopMeter,
+  type Meter,
   type MeterProvider,
   metrics,
   type Span,
@@ -20,11 +22,15 @@ import type {
   ObservedService,
   OnHeld,
 } from '../core/observer.js';
-import { ResourcePatterns } from '../core/contention/patterns.js';
-import { Instruments, observeStatus } from './instruments.js';
+import { ResourcePatterns } from '../core/contention/contention.js';
+import { instrumentsOf } from './instruments.js';
 import type { MasterReply, MasterRequest } from '../core/master.interface.js';
 import { isObject, method, objectWith, only, optional, readOptions, type TableOf } from '../core/settings/table.js';
-import { ElectionMetrics, JobMetrics } from './job-metrics.js';
+import type { ElectionObserver } from '../core/leadership.js';
+import type { JobObserver, JobRunReport, JobSkip } from '../core/jobs/job-observer.js';
+import { type MasterState, type RedlockStatus, votingIn } from '../core/health/status.js';
+
+type Instruments = ReturnType<typeof instrumentsOf>;
 
 type Outcome = 'granted' | 'held' | 'skipped' | 'unavailable' | 'stopped' | 'aborted';
 
@@ -243,7 +249,7 @@ export class OpenTelemetryObserver implements LockObserver {
   private make(): Sinks {
     const { tracerProvider = trace, meterProvider = metrics, attributes = {} } = this.options;
     const meter = meterProvider.getMeter(SCOPE);
-    const instruments = new Instruments(meter);
+    const instruments = instrumentsOf(meter);
     const { service, jobs } = this;
     this.gauges = [
       jobs.report(meter, instruments),
@@ -255,4 +261,118 @@ export class OpenTelemetryObserver implements LockObserver {
 
 function kindOf(answer: MasterReply): string {
   return answer.kind === 'timeout' && !answer.sent ? 'not-asked' : answer.kind;
+}
+
+class JobMetrics implements JobObserver {
+  private readonly names = new ResourcePatterns((name) => name);
+  // When each job last succeeded, in seconds since the epoch.
+  private readonly successes = new Map<string, number>();
+
+  // `instruments` gives `undefined` before there is a provider of meters.
+  constructor(
+    private readonly instruments: () => Instruments | undefined,
+    private readonly attributes: Attributes,
+  ) {}
+
+  ended(job: string, { outcome, startedAt, endedAt }: JobRunReport): void {
+    const attributes = { ...this.attributesOf(job), 'redlock.outcome': outcome };
+    const instruments = this.instruments();
+    instruments?.jobRuns.add(1, attributes);
+    if (startedAt && endedAt) {
+      instruments?.jobDuration.record(Math.max(0, endedAt.getTime() - startedAt.getTime()) / 1_000, attributes);
+    }
+  }
+
+  unfinished(job: string): void {
+    this.instruments()?.jobRuns.add(1, { ...this.attributesOf(job), 'redlock.outcome': 'unfinished' });
+  }
+
+  skipped(job: string, { reason }: JobSkip): void {
+    this.instruments()?.jobSkips.add(1, { ...this.attributesOf(job), 'redlock.skip.reason': reason });
+  }
+
+  succeeded(job: string, { endedAt }: JobRunReport): void {
+    const name = this.names.of([job]);
+    const moment = (endedAt?.getTime() ?? 0) / 1_000;
+    this.successes.set(name, Math.max(moment, this.successes.get(name) ?? 0));
+    // The gauge begins with the first instrument.
+    this.instruments();
+  }
+
+  // At each collection of metrics. Returns a function that ends the reports.
+  report(meter: Meter, { jobLastSuccess }: Instruments): () => void {
+    const observe: BatchObservableCallback = (result) => {
+      for (const [name, moment] of this.successes) {
+        result.observe(jobLastSuccess, moment, { ...this.attributes, 'redlock.job': name });
+      }
+    };
+    meter.addBatchObservableCallback(observe, [jobLastSuccess]);
+    return () => meter.removeBatchObservableCallback(observe, [jobLastSuccess]);
+  }
+
+  private attributesOf(job: string): Attributes {
+    return { ...this.attributes, 'redlock.job': this.names.of([job]) };
+  }
+}
+
+class ElectionMetrics implements ElectionObserver {
+  private readonly names = new ResourcePatterns((name) => name);
+
+  // `instruments` gives `undefined` before there is a provider of meters.
+  constructor(
+    private readonly instruments: () => Instruments | undefined,
+    private readonly attributes: Attributes,
+  ) {}
+
+  elected(election: string, _term: number, taken: number): void {
+    const attributes = this.attributesOf(election);
+    this.instruments()?.leading.add(1, attributes);
+    this.instruments()?.timeToLead.record(taken / 1_000, attributes);
+  }
+
+  resigned(election: string): void {
+    this.end(election, 'resigned');
+  }
+
+  lost(election: string): void {
+    this.end(election, 'lost');
+  }
+
+  overrun(election: string): void {
+    this.instruments()?.overruns.add(1, this.attributesOf(election));
+  }
+
+  private end(election: string, outcome: string): void {
+    const attributes = this.attributesOf(election);
+    this.instruments()?.leading.add(-1, attributes);
+    this.instruments()?.terms.add(1, { ...attributes, 'redlock.outcome': outcome });
+  }
+
+  private attributesOf(election: string): Attributes {
+    return { ...this.attributes, 'redlock.election': this.names.of([election]) };
+  }
+}
+
+const STATES: readonly MasterState[] = ['voting', 'quarantined', 'silent', 'down', 'refused'];
+
+// At each collection of metrics, also while no lock is used. Returns a function that ends the reports.
+function observeStatus(
+  meter: Meter,
+  { mastersVoting, masterState, quorumAvailable }: Instruments,
+  { status, attributes }: { readonly status: () => RedlockStatus; readonly attributes: Attributes },
+): () => void {
+  const gauges = [mastersVoting, masterState, quorumAvailable];
+  const observe: BatchObservableCallback = (result) => {
+    const present = status();
+    result.observe(mastersVoting, votingIn(present), attributes);
+    result.observe(quorumAvailable, present.canVote ? 1 : 0, attributes);
+    for (const { master, state } of present.masters) {
+      for (const each of STATES) {
+        const labels = { ...attributes, 'redlock.master': master, 'redlock.state': each };
+        result.observe(masterState, each === state ? 1 : 0, labels);
+      }
+    }
+  };
+  meter.addBatchObservableCallback(observe, gauges);
+  return () => meter.removeBatchObservableCallback(observe, gauges);
 }

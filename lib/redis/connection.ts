@@ -1,3 +1,4 @@
+import type { RedisOptions } from 'ioredis';
 import type { Clock, Timer } from '../core/clock.js';
 import {
   closedEarly,
@@ -8,7 +9,7 @@ import {
   problemWith,
   reasonOf,
 } from './connection-problem.js';
-import type { RedisClient, RedisClientOptions } from './redis-client.interface.js';
+import type { RedisClient } from './redis-client.interface.js';
 import type { MasterReply, UnreachableReply } from '../core/master.interface.js';
 import { isReply, refusalFrom } from './replies.js';
 
@@ -56,14 +57,14 @@ export const OWN_SETTINGS = Object.freeze({
   showFriendlyErrorStack: false,
 });
 
-export function secretsOf({ password, sentinelPassword }: RedisClientOptions): readonly string[] {
+export function secretsOf({ password, sentinelPassword }: RedisOptions): readonly string[] {
   return [password, sentinelPassword].flatMap((secret) => secret || []);
 }
 
 // Time limit for a socket to close, in milliseconds.
 const GONE_WITHIN = 1_000;
 // In milliseconds, from accepting the connection until the server is ready for commands.
-const READY_WITHIN = 10_000;
+export const READY_WITHIN = 10_000;
 // In milliseconds. A port that leaves the beginning of TLS unanswered for so long is examined.
 const TLS_WITHIN = 1_000;
 const NOT_CONNECTED: ConnectionProblem = { what: 'not connected yet' };

@@ -1,29 +1,27 @@
 import type { Settings } from '../core/settings/settings.js';
 import type { ClusterSettings } from './cluster/cluster-source.js';
-import type { RedisClientOptions } from './redis-client.interface.js';
-import { nameOf } from './urls.js';
+import type { RedisOptions } from 'ioredis';
+import { DEFAULT_HOST, nameOf, REDIS_PORT, sentinelsIn } from './urls.js';
 
 // Strings that a shell takes as they are.
 const PLAIN = /^[\w.:/@%+=-]+$/;
 
-export function placeholderUrlOf(options: RedisClientOptions): string {
-  const { host = 'localhost', port = 6379, path, sentinels, tls, username, password, db } = options;
-  if (sentinels && canBeUrl(options)) return sentinelUrlOf(options, sentinels);
+export function placeholderUrlOf(options: RedisOptions): string {
+  const { host = DEFAULT_HOST, port = REDIS_PORT, path, sentinels, tls, username, password, db } = options;
+  if (sentinels && canBeUrl(options)) return sentinelUrlOf(options);
   if (path) return path;
   const address = sentinels ? 'PRIMARY:6379' : nameOf({ host, port });
   return `${tls ? 'rediss' : 'redis'}://${loginOf(username, password)}${address}${db ? `/${db}` : ''}`;
 }
 
 // A URL cannot say that only the sentinels, or only the servers, speak TLS.
-function canBeUrl({ tls, enableTLSForSentinelMode, sentinelTLS, name }: RedisClientOptions): boolean {
+function canBeUrl({ tls, enableTLSForSentinelMode, sentinelTLS, name }: RedisOptions): boolean {
   return Boolean(tls && enableTLSForSentinelMode) === Boolean(sentinelTLS) && Boolean(name);
 }
 
-function sentinelUrlOf(
-  { name, sentinelTLS, username, password, db, sentinelUsername, sentinelPassword }: RedisClientOptions,
-  sentinels: NonNullable<RedisClientOptions['sentinels']>,
-): string {
-  const addresses = sentinels.map(({ host = 'localhost', port = 26_379 }) => nameOf({ host, port }));
+function sentinelUrlOf(options: RedisOptions): string {
+  const { name, sentinelTLS, username, password, db, sentinelUsername, sentinelPassword } = options;
+  const addresses = sentinelsIn(options).map(nameOf);
   const query = new URLSearchParams({
     ...(db && { db: String(db) }),
     ...(sentinelUsername && { sentinelUsername: 'USER' }),

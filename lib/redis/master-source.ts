@@ -3,16 +3,26 @@ import { RedlockConfigError } from '../core/errors.js';
 import type { Master } from '../core/master.interface.js';
 import type { DurableOption } from './recognition.js';
 import { flag, list, optional } from '../core/settings/table.js';
-import { checkEndpoint, endpointOf, isPlainObject, redactAddress, settingsOfUrl } from './urls.js';
+import {
+  checkEndpoint,
+  DEFAULT_HOST,
+  endpointOf,
+  isPlainObject,
+  redactAddress,
+  REDIS_PORT,
+  SENTINEL_PORT,
+  sentinelsIn,
+  settingsOfUrl,
+} from './urls.js';
 import { OWN_SETTINGS } from './connection.js';
 import {
   isClient,
   type RedisClient,
-  type RedisClientOptions,
   type RedisClientSource,
   type RedisMasterContext,
 } from './redis-client.interface.js';
-import { ClusterMaster, ClusterTwins } from './cluster/cluster-master.js';
+import { ClusterTwins } from './cluster/cluster-map.js';
+import { ClusterMaster } from './cluster/cluster-master.js';
 import {
   clusterSettings,
   isClusterSource,
@@ -20,7 +30,7 @@ import {
   type RedisClusterSource,
 } from './cluster/cluster-source.js';
 import { RedisMaster } from './redis-master.js';
-import { SENTINEL_PORT, sentinelGroup } from './sentinel/sentinel-group.js';
+import { sentinelGroup } from './sentinel/sentinel-group.js';
 
 /**
  * The address of a master: a `redis://` or `rediss://` URL, the path of a unix socket, a `redis+sentinel://` or
@@ -37,8 +47,6 @@ export function isServerMaster(master: Master): master is ServerMaster {
   return master instanceof RedisMaster || master instanceof ClusterMaster;
 }
 
-const DEFAULT_HOST = 'localhost';
-const PORT = 6379;
 const durable = optional(flag);
 const PRINTABLE = /^\P{C}+$/u;
 
@@ -151,7 +159,7 @@ function clientFromOptions(option: string, options: RedisOptions): RedisClient {
   return new Redis({ ...settings, ...OWN_SETTINGS });
 }
 
-function checkAddress(option: string, { host, port, path, sentinels, name }: RedisClientOptions): void {
+function checkAddress(option: string, { host, port, path, sentinels, name }: RedisOptions): void {
   if (sentinels) checkSentinels(option, sentinels, name);
   else if (path) checkPath(`${option}.path`, path);
   else checkEndpoint(option, host, port);
@@ -181,8 +189,9 @@ function checkPath(option: string, path: unknown): void {
 
 // Without the number of the database, because all databases are lost together.
 // Protocol 5.3
-function addressOf({ host = DEFAULT_HOST, port = PORT, path, sentinels, name }: RedisClientOptions): string {
+function addressOf(options: RedisOptions): string {
+  const { host = DEFAULT_HOST, port = REDIS_PORT, path, sentinels, name } = options;
   if (!sentinels) return path ? path : endpointOf({ host, port });
-  const addresses = sentinels.map(({ host = DEFAULT_HOST, port = SENTINEL_PORT }) => endpointOf({ host, port }));
+  const addresses = sentinelsIn(options).map(endpointOf);
   return `${name ?? 'master'} of sentinels ${addresses.sort().join(', ')}`;
 }

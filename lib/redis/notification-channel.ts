@@ -1,12 +1,10 @@
 import { type Clock, elapsedSince, type Instant, type Timer } from '../core/clock.js';
 import type { NotificationListener } from '../core/master.interface.js';
-import { backoff } from './connection.js';
+import { backoff, READY_WITHIN } from './connection.js';
 import type { RedisClient } from './redis-client.interface.js';
 
 // A connection that has been silent for this many milliseconds is tested, and has as many to answer.
 const SILENT_AFTER = 500;
-// In milliseconds, from accepting the connection until the server is ready for commands.
-const READY_WITHIN = 10_000;
 
 // The connection over which a master notifies a waiting process that it is next: one channel, whatever the number of
 // keys. Only speed depends on it: a waiter that receives no notification polls after a while.

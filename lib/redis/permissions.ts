@@ -111,7 +111,7 @@ export class MissingPermissions {
 
   // For commands that cannot be tried. `error` is `undefined` for one that was carried out.
   note(command: string, error: unknown): void {
-    const refusal = error === undefined ? undefined : this.context.refusalOf(error);
+    const refusal = this.context.refusalOf(error);
     if (refusal?.code === 'NOPERM') this.met.set(command, this.ruleOf(command, refusal));
     else if (error === undefined) this.met.delete(command);
   }

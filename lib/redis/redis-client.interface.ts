@@ -1,9 +1,10 @@
+import type { RedisOptions } from 'ioredis';
 import type { Clock } from '../core/clock.js';
 import type { LockObserver } from '../core/observer.js';
 import type { Random } from '../core/holder.js';
 import type { Settings } from '../core/settings/settings.js';
 import type { Endpoint, Language } from './connection-problem.js';
-import type { ClusterTwins } from './cluster/cluster-master.js';
+import type { ClusterTwins } from './cluster/cluster-map.js';
 import type { RequestEncoder } from './request-encoding.js';
 import type { RestartGuard } from './guard/restart-guard.js';
 
@@ -28,7 +29,7 @@ export interface RedisMasterContext {
 // incompatible.
 export interface RedisClient {
   readonly status: string;
-  readonly options: RedisClientOptions;
+  readonly options: RedisOptions;
   readonly stream?: { readonly destroyed?: boolean; cork(): void; uncork(): void } | undefined;
   call(command: string, args: (string | number)[]): Promise<unknown>;
   connect(): Promise<void>;
@@ -36,31 +37,6 @@ export interface RedisClient {
   duplicate(override?: object): RedisClient;
   disconnect(reconnect?: boolean): void;
   on(event: string, listener: (...args: unknown[]) => void): unknown;
-}
-
-export interface RedisClientOptions {
-  readonly host?: string | undefined;
-  readonly port?: number | undefined;
-  readonly path?: string | null | undefined;
-  readonly sentinels?:
-    readonly { readonly host?: string; readonly port?: number; readonly family?: number }[] | null | undefined;
-  // The addresses that the sentinels announce, by which this process reaches others.
-  readonly natMap?: unknown;
-  readonly updateSentinels?: boolean | undefined;
-  readonly family?: number | undefined;
-  readonly disconnectTimeout?: number | undefined;
-  readonly name?: string | null | undefined;
-  readonly db?: number | undefined;
-  readonly tls?: object | undefined;
-  readonly username?: string | null | undefined;
-  readonly password?: string | null | undefined;
-  readonly sentinelUsername?: string | null | undefined;
-  readonly sentinelPassword?: string | null | undefined;
-  readonly sentinelTLS?: object | undefined;
-  // Whether `tls` holds for the servers that sentinels name.
-  readonly enableTLSForSentinelMode?: boolean | undefined;
-  // The server lists the connection by it. Read when the connection is opened.
-  connectionName?: string | null | undefined;
 }
 
 /** An ioredis client as a source of settings: the library copies the settings and does not use the client itself. */

@@ -1,18 +1,20 @@
 import { Keyspace } from '../core/keyspace.js';
 import type { Clock } from '../core/clock.js';
-import type {
-  AcquireRequest,
-  MasterReply,
-  DrawRequest,
-  PickRequest,
-  Master,
-  MasterIdentity,
-  Quarantine,
-  ReplyCallback,
-  MasterRequest,
-  RefusedReply,
-  UnreachableReply,
-  NotificationListener,
+import {
+  type AcquireRequest,
+  type DrawRequest,
+  GRANTED,
+  HELD,
+  type Master,
+  type MasterIdentity,
+  type MasterReply,
+  type MasterRequest,
+  type NotificationListener,
+  type PickRequest,
+  type Quarantine,
+  type RefusedReply,
+  type ReplyCallback,
+  type UnreachableReply,
 } from '../core/master.interface.js';
 import { type BeatRequest, isNewLock, isPlain, type ServerRequest } from './request-encoding.js';
 import { VIEW_AGE } from './cluster/views.js';
@@ -20,15 +22,7 @@ import { Connection } from './connection.js';
 import { reasonOf } from './connection-problem.js';
 import type { Announcement, GuardedServer, ServerRecord } from './guard/server-record.js';
 import { placeholderUrlOf } from './doctor-command.js';
-import {
-  faultOf,
-  isReply,
-  LOST_DATA,
-  parseServerIdentity,
-  refusalFrom,
-  replyToSet,
-  type ServerIdentity,
-} from './replies.js';
+import { faultOf, isReply, LOST_DATA, parseServerIdentity, refusalFrom, type ServerIdentity } from './replies.js';
 import { markArguments, type MarkerChange } from './guard/marker.js';
 import { MissingPermissions } from './permissions.js';
 import { Recognition } from './recognition.js';
@@ -44,6 +38,19 @@ import type { SentinelGroup } from './sentinel/sentinel-group.js';
 
 // The identity of a server that hangs is requested so many times, and then no more.
 const MAX_READINGS = 3;
+
+// There are six for each lock on three masters, and closures would need twice the memory.
+class Question implements PendingRequest {
+  constructor(
+    private readonly master: RedisMaster,
+    readonly request: ServerRequest,
+    private readonly explained: ReplyCallback,
+  ) {}
+
+  reply(answer: MasterReply): void {
+    this.master.explain(this.request, answer, this.explained);
+  }
+}
 
 // A Redis or Valkey server. The requests of one turn of the event loop go to it in one command. It has no time limits:
 // it answers when the server does, or when the connection ends.
@@ -158,7 +165,7 @@ export class RedisMaster implements Master, GuardedServer, CalledServer {
   }
 
   ask(request: MasterRequest, reply: ReplyCallback): void {
-    const problem = this.problem();
+    const problem = this.connection.unreachable();
     if (problem) {
       reply(problem);
       return;
@@ -339,11 +346,12 @@ export class RedisMaster implements Master, GuardedServer, CalledServer {
   }
 
   private send(asked: readonly PendingRequest[]): void {
-    const problem = this.problem();
-    const [first] = asked;
-    if (problem) for (const { reply } of asked) reply(problem);
-    else if (first && isStateRequest(first.request)) new ServerCall(this, asked).runState(first.request, first);
-    else if (asked.length === 1 && first && isPlain(first.request) && !this.data) this.set(first.request, first);
+    const problem = this.connection.unreachable();
+    const [first, second] = asked;
+    const alone = second ? undefined : first;
+    if (problem) for (const one of asked) one.reply(problem);
+    else if (alone && isStateRequest(alone.request)) new ServerCall(this, asked).runState(alone.request, alone);
+    else if (alone && !this.data && isPlain(alone.request)) this.set(alone.request, alone);
     else new ServerCall(this, asked).run('evalsha');
   }
 
@@ -351,10 +359,11 @@ export class RedisMaster implements Master, GuardedServer, CalledServer {
   // Protocol 4.2
   private set(request: AcquireRequest, asked: PendingRequest): void {
     this.client.call('set', [...request.keys, request.token, 'PX', String(Math.ceil(request.ttl)), 'NX']).then(
-      (value) =>
-        value === null && !request.withdrawn
-          ? new ServerCall(this, [asked]).run('evalsha')
-          : asked.reply(replyToSet(value)),
+      (value) => {
+        if (value !== null) asked.reply(GRANTED);
+        else if (request.withdrawn) asked.reply(HELD);
+        else new ServerCall(this, [asked]).run('evalsha');
+      },
       (error: unknown) => asked.reply(this.connection.failure(error, [request.token])),
     );
   }
@@ -375,16 +384,19 @@ export class RedisMaster implements Master, GuardedServer, CalledServer {
   }
 
   private add(request: ServerRequest, reply: ReplyCallback): void {
-    const deliver = (answer: MasterReply): void => {
-      reply(answer);
-      this.queue.noteAnswer();
-    };
-    const explain = (answer: MasterReply): void => {
-      const cause = answer.kind === 'granted' || answer.kind === 'held' ? undefined : this.causeOf(request, answer);
-      if (cause) void cause.then(deliver);
-      else deliver(answer);
-    };
-    this.queue.add({ request, reply: explain });
+    this.queue.add(new Question(this, request, reply));
+  }
+
+  explain(request: ServerRequest, answer: MasterReply, reply: ReplyCallback): void {
+    const cause = answer.kind === 'granted' || answer.kind === 'held' ? undefined : this.causeOf(request, answer);
+    if (cause) void cause.then((explained) => this.deliver(explained, reply));
+    else this.deliver(answer, reply);
+  }
+
+  // In this order: what the reply asks for next is gathered while this request still counts as unanswered.
+  private deliver(answer: MasterReply, reply: ReplyCallback): void {
+    reply(answer);
+    this.queue.noteAnswer();
   }
 
   // What the server refuses behind an answer; `undefined` if the answer needs no explanation.

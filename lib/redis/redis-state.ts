@@ -1,5 +1,5 @@
 import { REVOKED } from '../core/holder.js';
-import { GRANTED, type KeyValue, type MasterReply, type OperatorMaster } from '../core/master.interface.js';
+import { GRANTED, HELD, type KeyValue, type MasterReply, type OperatorMaster } from '../core/master.interface.js';
 import {
   entryFrom,
   FOREIGN,
@@ -7,7 +7,6 @@ import {
   type ReadStateRequest,
   type WriteStateRequest,
 } from '../core/state/state-entry.js';
-import { HELD } from './replies.js';
 import { REVOKE, STATE, VALUE, VALUES } from './scripts/lua.generated.js';
 import { FOREIGN_ENTRY, FREE, NOT_THE_HOLDER, OUTBID, UNMARKED } from './scripts/constants.js';
 
@@ -30,17 +29,19 @@ export interface ServerOperator extends OperatorMaster {
   scan(scan: Scan): Promise<MasterReply | undefined>;
 }
 
-interface OperatorConnection {
+export interface OperatorConnection {
   problem(): MasterReply | undefined;
   call(command: string, args: (string | number)[]): Promise<unknown>;
-  // Under which a key is stored; absent if that is its name.
-  readonly stored?: ((name: string) => string) | undefined;
   // The answer contains none of these tokens.
   failure(error: unknown, tokens: readonly string[]): MasterReply;
 }
 
 export class RedisOperator implements ServerOperator {
-  constructor(private readonly connection: OperatorConnection) {}
+  // `stored`: the name under which a key is stored.
+  constructor(
+    private readonly connection: OperatorConnection,
+    private readonly stored = (name: string): string => name,
+  ) {}
 
   async read(key: string): Promise<KeyValue | MasterReply | null> {
     const reply = await this.run(VALUE, [key], []);
@@ -75,8 +76,7 @@ export class RedisOperator implements ServerOperator {
   }
 
   private run(script: string, names: readonly string[], args: readonly string[]): Promise<Reply> {
-    const { stored = (name: string) => name } = this.connection;
-    return this.call('eval', [script, names.length, ...names.map(stored), ...args], args);
+    return this.call('eval', [script, names.length, ...names.map((name) => this.stored(name)), ...args], args);
   }
 
   private async call(command: string, args: (string | number)[], tokens: readonly string[] = []): Promise<Reply> {
@@ -135,7 +135,8 @@ function replyFrom(values: unknown): MasterReply {
   if (status === NOT_THE_HOLDER) return HELD;
   if (status === OUTBID)
     return { kind: 'held', remaining: undefined, promised: { number: Number(rest[0]), id: rest[1] ?? '' } };
-  if (status !== FREE || rest.length === 0) return status === FREE ? GRANTED : UNEXPECTED;
+  if (status !== FREE) return UNEXPECTED;
+  if (rest.length === 0) return GRANTED;
   const [time = '', generation = '', first = '', entry = ''] = rest;
   const state = { entry: entryFrom(entry), generation, isFirst: first === '1', time: Number(time) };
   return { kind: 'granted', state };

@@ -3,7 +3,7 @@ import {
   GRANTED,
   GRANTED_WITH_WAITERS,
   HEALED,
-  type HeldReply,
+  HELD,
   type MasterReply,
   type RefusedReply,
 } from '../core/master.interface.js';
@@ -100,9 +100,6 @@ export const LOST_DATA = Object.freeze({
   ...{ kind: 'refused', code: 'UNMARKED', reason: 'its data was lost or replaced' },
 } as const) satisfies MasterReply;
 
-// By a key whose remaining time is unknown, or which does not expire by itself.
-export const HELD: HeldReply = Object.freeze({ kind: 'held', remaining: undefined });
-
 // Longer explanations are cut: they do not help.
 const REASON_LENGTH = 200;
 // Redis repeats the arguments of a command that it does not know.
@@ -143,10 +140,6 @@ function fromText(reply: string): MasterReply {
   };
 }
 
-export function replyToSet(reply: unknown): MasterReply {
-  return reply === null ? HELD : GRANTED;
-}
-
 export function millisecondsFrom(time: unknown): number {
   const [seconds, microseconds] = time as readonly [string, string];
   return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
@@ -160,7 +153,7 @@ export function refusalFrom(error: Error, secrets: readonly string[]): RefusedRe
 
 // Compares the name, which works with every copy of ioredis.
 export function isReply(error: unknown): error is Error {
-  return isObject(error) && error['name'] === 'ReplyError';
+  return typeof error === 'object' && (error as Partial<Error> | null)?.name === 'ReplyError';
 }
 
 export function redactedMessageOf(error: unknown, secrets: readonly string[]): string {

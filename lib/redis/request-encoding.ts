@@ -61,20 +61,14 @@ export class RequestEncoder {
 }
 
 export interface RequestGroup {
-  readonly marker: string;
-  readonly nonce: string;
-  // Empty if the history of the data is not to be compared.
-  readonly history: string;
-  readonly counters: string;
+  // `history` is empty if that of the data is not to be compared.
+  readonly known: readonly [marker: string, nonce: string, history: string, counters: string];
   readonly requests: readonly ServerRequest[];
 }
 
 export function encodeGroups(groups: readonly RequestGroup[], mayQueue: boolean): string {
   return JSON.stringify({
-    groups: groups.map(({ marker, nonce, history, counters, requests }) => [
-      ...[marker, nonce, history, counters],
-      requests.map((request) => encoded(request, mayQueue)),
-    ]),
+    groups: groups.map(({ known, requests }) => [...known, requests.map((request) => encoded(request, mayQueue))]),
   });
 }
 

@@ -3,12 +3,14 @@ import { Condition } from '../core/condition.js';
 import type { ReplyCallback } from '../core/master.interface.js';
 import { MAX_NAMES, MAX_CHARACTERS } from '../core/settings/resources.js';
 import type { ServerRequest } from './request-encoding.js';
-import { isStateRequest } from './redis-state.js';
 
 // In one command. A server does nothing else while it answers them, so their keys and characters are bounded, too.
 const MAX_AT_ONCE = 128;
 // A single master answers this many while the rest are still being sent; several masters leave the process no time to.
 const MAX_AT_ONCE_ALONE = 32;
+// A probe goes alone, because a server does not check its memory after the first write of a script, such as a release.
+// A request for a state has a script of its own.
+const ALONE: ReadonlySet<ServerRequest['op']> = new Set(['probe', 'open-state', 'write-state', 'read-state']);
 // How long a master that closes waits for answers under way, in milliseconds.
 const DRAIN_WITHIN = 500;
 
@@ -43,11 +45,9 @@ export class RequestQueue {
     this.maxAtOnce = options.isAlone ? MAX_AT_ONCE_ALONE : MAX_AT_ONCE;
   }
 
-  // A probe goes alone, because a server does not check its memory after the first write of a script, such as a
-  // release. A request for a state has a script of its own.
   add(asked: PendingRequest): void {
     this.unanswered++;
-    const isAlone = asked.request.op === 'probe' || isStateRequest(asked.request);
+    const isAlone = ALONE.has(asked.request.op);
     if (isAlone) this.flush();
     this.gather(asked);
     if (isAlone) this.flush();

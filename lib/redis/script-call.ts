@@ -10,11 +10,8 @@ import { UNMARKED } from './scripts/constants.js';
 // Requests are sent again so many times, at most, when the identity of their server is in doubt once more.
 const MAX_REPETITIONS = 3;
 
-export interface Examination {
-  readonly ended: Promise<unknown>;
-  // Called when it has ended. Returns the answer to a request that is not to be sent again.
-  readonly verdict: () => (request: ServerRequest) => MasterReply | undefined;
-}
+// Returns the answer to a request that is not to be sent again.
+export type Verdict = (request: ServerRequest) => MasterReply | undefined;
 
 // One script with the requests of one turn of the event loop: which of its answers count, and which requests are sent
 // again.
@@ -41,7 +38,8 @@ export abstract class ScriptCall<Data extends DataRecord> {
   protected abstract doubtAbout(one: PendingRequest, value: unknown): MasterReply | undefined;
   // Of a grant. `undefined` if it is not yet known whether the grant counts: the answer is given later.
   protected abstract confirmed(one: PendingRequest, grant: MasterReply): MasterReply | undefined;
-  protected abstract examine(why: MasterReply): Examination;
+  // Finds out which data is there, and then calls `goOn`.
+  protected abstract examine(why: MasterReply, goOn: (verdict: Verdict) => void): void;
   protected abstract sendAgain(asked: readonly PendingRequest[]): void;
 
   // The data is still that which the requests were meant for.
@@ -55,42 +53,47 @@ export abstract class ScriptCall<Data extends DataRecord> {
     if (this.history !== '' && isMarked) this.data?.noteComparison(this.history, this.sent);
     const quarantine = this.quarantineAfter(values, isMarked);
     const doubts = new Map<MasterReply, PendingRequest[]>();
-    this.answerAll(this.asked, (one, index) => {
+    this.asked.forEach((one, index) => {
       const value = values[index];
       const doubt = value === UNMARKED ? LOST_DATA : this.doubtAbout(one, value);
       if (doubt) {
         doubts.set(doubt, [...(doubts.get(doubt) ?? []), one]);
-        return undefined;
+        return;
       }
-      const answer = isReply(value) ? this.failure(value, [one]) : replyFrom(value);
-      if (answer.kind !== 'granted') return answer;
-      // A grant of a master that may have forgotten others does not count.
-      // Protocol 8.7
-      return quarantine && isVote(one.request) ? this.withheld(quarantine) : this.confirmed(one, answer);
+      const answer = this.answerTo(one, value, quarantine);
+      if (answer) one.reply(answer);
     });
     for (const [why, asked] of doubts) this.repeat(asked, why);
+  }
+
+  // `undefined` if it is given later.
+  private answerTo(one: PendingRequest, value: unknown, quarantine: Quarantine | undefined): MasterReply | undefined {
+    if (isReply(value)) return this.failure(value, [one]);
+    const answer = replyFrom(value);
+    if (answer.kind !== 'granted') return answer;
+    // A grant of a master that may have forgotten others does not count.
+    // Protocol 8.7
+    if (quarantine && isVote(one.request)) return this.withheld(quarantine);
+    return this.confirmed(one, answer);
   }
 
   // Sends again what may still be answered, when it is known which data is there.
   protected repeat(asked: readonly PendingRequest[], why: MasterReply): void {
     if (this.repetitions === MAX_REPETITIONS) {
-      this.answerAll(asked, () => why);
+      for (const one of asked) one.reply(why);
       return;
     }
-    const { ended, verdict } = this.examine(why);
-    const goOn = (): void => {
-      const answerTo = verdict();
+    this.examine(why, (verdict) => {
       const again: PendingRequest[] = [];
-      this.answerAll(asked, (one) => {
+      for (const one of asked) {
         const { request } = one;
         // What has been withdrawn was followed by its release already: sent again, it would come after it.
-        const answer = 'withdrawn' in request && request.withdrawn ? why : answerTo(request);
-        if (!answer) again.push(one);
-        return answer;
-      });
+        const answer = 'withdrawn' in request && request.withdrawn ? why : verdict(request);
+        if (answer) one.reply(answer);
+        else again.push(one);
+      }
       if (again.length > 0) this.sendAgain(again);
-    };
-    ended.then(goOn, goOn);
+    });
   }
 
   // In place of a grant that does not count.
@@ -100,15 +103,5 @@ export abstract class ScriptCall<Data extends DataRecord> {
 
   protected failure(error: unknown, asked = this.asked): MasterReply {
     return this.peer.failure(error, tokensOf(asked));
-  }
-
-  protected answerAll(
-    asked: readonly PendingRequest[],
-    answerTo: (one: PendingRequest, index: number) => MasterReply | undefined,
-  ): void {
-    asked.forEach((one, index) => {
-      const answer = answerTo(one, index);
-      if (answer) one.reply(answer);
-    });
   }
 }

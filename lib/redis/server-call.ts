@@ -10,7 +10,7 @@ import { isStateRequest, OTHER_DATA, runStateRequest, type StateRequest } from '
 import { isReply, LOST_DATA, millisecondsFrom } from './replies.js';
 import { grantsKeys, isNewLock, isVote, type ServerRequest } from './request-encoding.js';
 import type { PendingRequest } from './request-queue.js';
-import { type Examination, ScriptCall } from './script-call.js';
+import { ScriptCall, type Verdict } from './script-call.js';
 import { EXTENDED_AFTER_HEAL } from './scripts/constants.js';
 import type { PrimaryWatch } from './sentinel/primary-watch.js';
 
@@ -70,7 +70,7 @@ export class ServerCall extends ScriptCall<ServerRecord> {
         const answer = this.failure(error);
         if (isUnknownScript(error))
           this.repeat(asked, answer); // @mutant noscript-taken-as-reload
-        else this.answerAll(asked, () => answer);
+        else for (const one of asked) one.reply(answer);
       },
     );
   }
@@ -96,10 +96,10 @@ export class ServerCall extends ScriptCall<ServerRecord> {
   protected quarantineAfter(values: readonly unknown[], isMarked: boolean): Quarantine | undefined {
     const { data, server } = this;
     const time = values[this.asked.length];
+    if (data) this.received = server.context.clock.read();
     // An answer without the marker may be that of another server, whose clock shows another time.
     this.mayCount = this.isCurrent && (!isMarked || this.checkClock(time));
     if (data) {
-      this.received = server.context.clock.read();
       if (time !== undefined) server.guard?.contacted(this.received.monotonic);
       this.isChecking = data.state === 'checking';
     }
@@ -129,25 +129,24 @@ export class ServerCall extends ScriptCall<ServerRecord> {
   // A server that does not know the script, which belongs to one run of it, may be another one, or have lost its data: it
   // has to identify itself before it is asked again.
   // Protocol 8.1
-  protected examine(why: MasterReply): Examination {
+  protected examine(why: MasterReply, goOn: (verdict: Verdict) => void): void {
     const { server, data } = this;
     const { recognition } = server;
     const before = recognition.lastReport?.run;
     const nonce = data?.nonce;
-    const ended = recognition.check();
-    const verdict: Examination['verdict'] = () => {
+    const judge = (): void => {
       const problem = server.problem();
       const { quarantine } = server;
       const isOther = recognition.lastReport?.run !== before || data?.nonce !== nonce;
       // Another server over the same connection may be one that has a vote already.
       if (isOther && !problem) server.onVoting();
-      return (request) => {
+      goOn((request) => {
         if (problem) return problem;
         if (isOther && !quarantine && request.op !== 'release') return why;
         return quarantine && isNewLock(request) ? this.withheld(quarantine) : undefined;
-      };
+      });
     };
-    return { ended, verdict };
+    recognition.check().then(judge, judge);
   }
 
   // With the text of the script, since the client may not have been allowed to load it.
@@ -170,7 +169,7 @@ export class ServerCall extends ScriptCall<ServerRecord> {
   private checkClock(time: unknown): boolean {
     const { guard } = this.server;
     if (!guard || !this.data || time === undefined) return true;
-    return guard.sampled(this.data, this.sent, millisecondsFrom(time)); // @mutant clock-of-a-server-not-looked-at
+    return guard.sampled(this.data, this.sent, millisecondsFrom(time), this.received); // @mutant clock-of-a-server-not-looked-at
   }
 }
 

@@ -95,6 +95,10 @@ export interface NodeAddress {
   readonly port: number;
 }
 
+export const DEFAULT_HOST = 'localhost';
+export const REDIS_PORT = 6379;
+export const SENTINEL_PORT = 26_379;
+
 const HOST = /^(?:[\p{L}\p{M}\p{N}._-]+|[0-9a-f:.]+(?:%[\w.-]+)?)$/iu;
 // An IPv6 address is in brackets.
 const HOST_AND_PORT = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::(\d+))?$/;
@@ -109,6 +113,10 @@ export function checkEndpoint(option: string, host: unknown, port: unknown): Nod
     throw new RedlockConfigError(`${option}.port`, port, 'must be from 1 to 65535');
   }
   return { host: name, port };
+}
+
+export function sentinelsIn({ sentinels }: RedisOptions): readonly NodeAddress[] {
+  return (sentinels ?? []).map(({ host = DEFAULT_HOST, port = SENTINEL_PORT }) => ({ host, port }));
 }
 
 export function nameOf({ host, port }: NodeAddress): string {
@@ -186,25 +194,20 @@ function hostOf(text: string, { names: [, all], defaultPort }: HostListForm): No
 }
 
 function loginOf(login: string): RedisOptions {
-  const colon = login.indexOf(':');
-  if (colon === -1) return credentialsOf({ username: login, password: '' });
-  return credentialsOf({ username: login.slice(0, colon), password: login.slice(colon + 1) });
+  const [username = '', ...password] = login.split(':');
+  return credentialsOf({ username, password: password.join(':') });
 }
 
 const FORM: HostListForm = {
   scheme: 'sentinel',
   names: ['a sentinel', 'sentinels'],
-  defaultPort: 26_379,
+  defaultPort: SENTINEL_PORT,
   parameters: ['db', 'family', 'sentinelUsername', 'sentinelPassword'],
   insteadOfFragment: 'the name of the master is the path, a # in a password is written %23',
 };
 
 // Every log shows the name. With one of these characters, a part of it could be a password in the wrong place.
 const NAME = /^[^?&;,=:@#/]+$/;
-
-function namesSentinels(address: string): boolean {
-  return hasForm(address, FORM);
-}
 
 function settingsOfSentinelUrl(address: string): RedisOptions {
   const { hosts, settings, usesTls, path, query } = splitHostListUrl(address, FORM);
@@ -218,7 +221,7 @@ function settingsOfSentinelUrl(address: string): RedisOptions {
     name,
     ...settings,
     ...databaseOf(query, db, 'must have the number of a database after the name of the master, or none'),
-    ...sentinelLoginOf(query),
+    ...Object.fromEntries([...query].filter(([parameter]) => parameter.startsWith('sentinel'))),
     ...(usesTls && { tls: {}, enableTLSForSentinelMode: true, sentinelTLS: {} }),
   };
 }
@@ -241,14 +244,6 @@ function pathOf(path: string): { name: string; db: string } {
   return { name, db };
 }
 
-function sentinelLoginOf(query: URLSearchParams): RedisOptions {
-  const [sentinelUsername, sentinelPassword] = [query.get('sentinelUsername'), query.get('sentinelPassword')];
-  return {
-    ...(sentinelUsername !== null && { sentinelUsername }),
-    ...(sentinelPassword !== null && { sentinelPassword }),
-  };
-}
-
 // Everything else is given as options, where it has a type.
 const PARAMETERS = ['db', 'family'] as const;
 
@@ -266,7 +261,7 @@ const NEEDS_PORT = 'must have a port from 1 to 65535';
 export function settingsOfUrl(text: string): RedisOptions | string {
   try {
     if (isSocketPath(text)) return settingsOfPath(text);
-    return namesSentinels(text) ? settingsOfSentinelUrl(text) : settingsOfServerUrl(text);
+    return hasForm(text, FORM) ? settingsOfSentinelUrl(text) : settingsOfServerUrl(text);
   } catch (error) {
     if (error instanceof UrlError) return error.message;
     throw error;
@@ -289,7 +284,7 @@ function settingsOfServerUrl(text: string): RedisOptions {
   return {
     ...parametersOf(url.searchParams, url.pathname.slice(1)),
     host: decoded(url.hostname).replace(/^\[|\]$/g, ''),
-    port: url.port === '' ? 6379 : Number(url.port),
+    port: url.port === '' ? REDIS_PORT : Number(url.port),
     ...credentialsOf(url),
     ...(url.protocol === 'rediss:' && { tls: {} }),
   };

@@ -140,10 +140,10 @@ export class SystemClock implements Clock {
   private armedBy = setTimeout;
   private readonly listeners: (() => void)[] = [];
   // How far the wall clock was ahead of the monotonic one at the last check, in milliseconds.
-  private ahead = aheadOf(readClocks());
+  private ahead = aheadOf(this.read());
 
   read(): Instant {
-    return readClocks();
+    return { monotonic: monotonic(), wall: Date.now() };
   }
 
   onResume(listener: () => void): void {
@@ -191,7 +191,7 @@ export class SystemClock implements Clock {
   }
 
   private noticeResume(): void {
-    const ahead = aheadOf(readClocks());
+    const ahead = aheadOf(this.read());
     const moved = Math.abs(ahead - this.ahead);
     this.ahead = ahead;
     if (moved > NOTICEABLE) for (const listener of this.listeners) listener();
@@ -201,10 +201,6 @@ export class SystemClock implements Clock {
     if (keepsAlive) this.handle?.ref();
     else this.handle?.unref();
   }
-}
-
-function readClocks(): Instant {
-  return { monotonic: monotonic(), wall: Date.now() };
 }
 
 // Fake timers of a test bring a clock of their own, and may leave some of the globals real.

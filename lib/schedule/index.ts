@@ -4,6 +4,8 @@
  *
  * @packageDocumentation
  */
+// First, so that Node names it where it is not installed, and not a package of its own.
+import '@nestjs/schedule';
 export type { JobSkipReason } from '../core/jobs/job-policy.js';
 export type { JobOutcome } from '../core/jobs/job-record.js';
 export {

@@ -1,15 +1,9 @@
-import { type Clock, elapsedBetween, type Instant, pause, type Timer } from '../core/clock.js';
+import { type Clock, elapsedBetween, pause, type Timer } from '../core/clock.js';
 import { duration } from '../core/display.js';
 import { type JobSchedule, toleranceOf } from '../core/jobs/job-policy.js';
+import type { ClockReading } from '../core/state/state-register.js';
 
-export interface MasterClock {
-  readonly master: string;
-  // Milliseconds since the epoch, at the moment `at` of this process.
-  readonly time: number;
-  readonly at: Instant;
-}
-
-export interface ClockDeviation {
+interface ClockDeviation {
   readonly master: string;
   // In milliseconds; negative if the clock is behind.
   readonly ahead: number;
@@ -21,7 +15,7 @@ const NOTICEABLE_DEVIATION = 5_000;
 // The time of this process, and the time of the masters as far as they have shown it. In milliseconds since the epoch.
 export class JobClock {
   // What each master showed last. The clock of one that does not answer goes on, as far as this process knows.
-  private readonly known = new Map<string, MasterClock>();
+  private readonly known = new Map<string, ClockReading>();
   private readonly listeners = new Set<() => void>();
 
   constructor(private readonly clock: Clock) {
@@ -55,7 +49,7 @@ export class JobClock {
   }
 
   // The masters that do not answer are taken to go on as they did.
-  synchronize(clocks: readonly MasterClock[]): void {
+  synchronize(clocks: readonly ClockReading[]): void {
     for (const clock of clocks) this.known.set(clock.master, clock); // @mutant clocks-of-silent-masters-go-on
     this.announce();
   }
@@ -99,7 +93,7 @@ export function describeDeviation({ master, ahead }: ClockDeviation): string {
 // In milliseconds: a timer that runs for longer misses corrections of the wall clock.
 const LONGEST_SLEEP = 60_000;
 
-export interface TickListener {
+interface TickListener {
   due(tick: number): void;
   // The tick was noticed too late to count as due.
   missed(tick: number, reason: 'late' | 'superseded'): void;

@@ -3,7 +3,7 @@ import { isLockError } from '../core/errors.js';
 import { endRecord, type JobRecord, lastFinished, startRecord } from '../core/jobs/job-record.js';
 import type { UnfinishedRun } from '../core/jobs/job-observer.js';
 import { type HeldJob, type JobContext, type JobRun, reportOf, storeRecord } from './job-locks.js';
-import type { JobSettings } from './job-settings.js';
+import type { JobSettings } from './locked-job.decorators.js';
 
 // Follows several signals until it is let go, so that a signal that lives long keeps no trace of it.
 class JoinedSignal {
@@ -58,15 +58,8 @@ export function messageOf(error: unknown): string {
   }
 }
 
-export interface JobHandler {
-  // The decorator, the class and the method, for messages.
-  readonly where: string;
-  readonly call: (run: JobRun) => unknown;
-}
-
 interface JobExecutionOptions {
   readonly settings: JobSettings;
-  readonly handler: JobHandler;
   readonly context: JobContext;
   readonly held: HeldJob;
   // Before this attempt.
@@ -129,7 +122,7 @@ export class JobExecution {
   }
 
   private async call({ tick, attempt }: JobRecord): Promise<JobFailure | undefined> {
-    const { settings, handler, context, held, last } = this.options;
+    const { settings, context, held, last } = this.options;
     const { lock } = held;
     const joined = new JoinedSignal(lock.signal, context.stopping);
     // A method that hangs would otherwise leave no trace of its loss.
@@ -146,7 +139,7 @@ export class JobExecution {
     };
     this.isCalling = true;
     try {
-      return await held.run(() => attemptJob(handler.where, () => handler.call(run)));
+      return await held.run(() => attemptJob(context.where, () => context.call(run)));
     } finally {
       this.isCalling = false;
       lock.signal.removeEventListener('abort', onLoss);

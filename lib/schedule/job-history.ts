@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { RedlockConfigError } from '../core/errors.js';
 import type { JobObserver, JobOverview, JobReport, JobRunReport } from '../core/jobs/job-observer.js';
 import { type JobRecord, lastFinished, readJobRecord } from '../core/jobs/job-record.js';
-import { readStateOf, reportOf } from './job-locks.js';
+import { reportOf } from './job-locks.js';
 import { Jobs, type ScheduledJob } from './jobs.js';
 
 /** What the jobs of this application did, on all instances. Inject it into any provider. */
@@ -47,11 +47,11 @@ export class JobHistory {
    */
   async last(name: string, service?: string): Promise<JobRunReport | undefined> {
     const scheduled = this.jobs.all.find(
-      ({ found: { settings, declaration } }) =>
-        settings.name === name && (service === undefined || declaration.options.service === service),
+      ({ job, declaration }) =>
+        job.settings.name === name && (service === undefined || declaration.options.service === service),
     );
     if (!scheduled) {
-      const names = this.jobs.all.map(({ found }) => found.settings.name).join(', ') || 'none';
+      const names = this.jobs.all.map(({ job }) => job.settings.name).join(', ') || 'none';
       throw new RedlockConfigError('name', name, `must be the name of a job of this application (${names})`);
     }
     const run = lastFinished((await recordOf(scheduled)).record);
@@ -68,8 +68,8 @@ export class JobHistory {
   }
 }
 
-async function recordOf({ found }: ScheduledJob): Promise<{ record: JobRecord | undefined; isSettled: boolean }> {
-  const { value, settled } = await readStateOf(found.locks, found.settings.resource);
+async function recordOf({ job, locks }: ScheduledJob): Promise<{ record: JobRecord | undefined; isSettled: boolean }> {
+  const { value, settled } = await locks.readState(job.settings.resource);
   return { record: readJobRecord(value), isSettled: settled };
 }
 
@@ -80,15 +80,16 @@ async function reportOn(scheduled: ScheduledJob): Promise<JobReport> {
 
 // What this instance knows without the masters.
 function declarationOf({
-  found: { settings, declaration, locks },
+  declaration,
+  locks,
   job,
 }: ScheduledJob): Pick<JobReport, 'name' | 'service' | 'schedule' | 'timeZone' | 'next' | 'lastSkip' | 'lost'> {
   return {
-    name: settings.name,
+    name: job.settings.name,
     service: declaration.options.service,
     schedule: declaration.schedule,
     timeZone: declaration.kind === 'cron' ? declaration.options.timeZone : undefined,
-    next: new Date(settings.schedule.next(locks.environment.clock.read().wall)),
+    next: new Date(job.settings.schedule.next(locks.environment.clock.read().wall)),
     lastSkip: job.lastSkip,
     lost: job.lost,
   };

@@ -1,46 +1,14 @@
 import type { Lock } from '../core/lock.js';
-import type { JobClock, MasterClock } from './job-clock.js';
+import type { JobClock } from './job-clock.js';
 import type { JobObserver, JobRunReport } from '../core/jobs/job-observer.js';
 import type { JobRecord, RecordedRun } from '../core/jobs/job-record.js';
 import type { JobSchedule } from '../core/jobs/job-policy.js';
-import type { LockService } from '../nest/lock.service.js';
-
-export interface JobReading {
-  readonly value: unknown;
-  // It is the last value that was stored. Otherwise it is the newest that is left.
-  readonly isCertain: boolean;
-  // Of the masters that answered.
-  readonly clocks: readonly MasterClock[];
-  // For how long the newest data of a master that has lost its data has existed, in milliseconds; `undefined` if none
-  // has.
-  readonly dataAge: number | undefined;
-}
-
-export interface JobRegister {
-  read(
-    options: { readonly onUncertain: 'newest' },
-    more: { readonly keepsDoubt: true; readonly awaitsAll: true },
-  ): Promise<JobReading>;
-  set(value: unknown, options: { readonly expireAfter: number }): Promise<void>;
-}
 
 export interface HeldJob {
-  readonly lock: Lock & { readonly state: JobRegister };
+  readonly lock: Lock;
   run<T>(work: () => T): T;
   // Never rejects.
   end(): Promise<void>;
-}
-
-// Durations are in milliseconds.
-export interface JobHolding {
-  readonly ttl: number;
-  readonly maxHold: number;
-  readonly wait: number;
-  readonly signal: AbortSignal;
-}
-
-export interface JobLocks {
-  hold(resources: readonly string[], options: JobHolding): Promise<HeldJob>;
 }
 
 /** The application is shutting down: the reason of `JobRun.signal`. Another instance runs the tick again. */
@@ -55,7 +23,16 @@ export class JobHandedOnError extends Error {
 }
 
 export interface JobContext {
-  readonly locks: JobLocks;
+  // The decorator, the class and the method, for messages.
+  readonly where: string;
+  readonly call: (run: JobRun) => unknown;
+  readonly locks: {
+    // Durations are in milliseconds.
+    hold(
+      resources: readonly string[],
+      options: { readonly ttl: number; readonly maxHold: number; readonly wait: number; readonly signal: AbortSignal },
+    ): Promise<HeldJob>;
+  };
   readonly clock: JobClock;
   readonly observer: JobObserver;
   readonly instance: string;
@@ -104,15 +81,7 @@ const DAY = 86_400_000;
 const SHORTEST_LIFE = 30 * DAY;
 
 // Until after the next tick but one. Masters do not delete values at the same moment: two days more.
-export async function storeRecord(lock: HeldJob['lock'], record: JobRecord, schedule: JobSchedule): Promise<void> {
+export async function storeRecord(lock: Lock, record: JobRecord, schedule: JobSchedule): Promise<void> {
   const twoPeriods = 2 * (schedule.next(record.tick) - record.tick);
   await lock.state.set(record, { expireAfter: Math.max(SHORTEST_LIFE, twoPeriods + 2 * DAY) });
-}
-
-export function locksOf(locks: LockService): JobLocks {
-  return locks;
-}
-
-export function readStateOf(locks: LockService, resource: string): Promise<{ value: unknown; settled: boolean }> {
-  return locks.readState(resource);
 }

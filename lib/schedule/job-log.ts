@@ -1,7 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
 import { isLockError } from '../core/errors.js';
 import { SKIP_WORDS } from '../core/jobs/job-policy.js';
-import { type ClockDeviation, describeDeviation } from './job-clock.js';
+import { describeDeviation, type JobClock } from './job-clock.js';
 import { JobHandedOnError } from './job-locks.js';
 import { messageOf } from './job-execution.js';
 import type { JobObserver } from '../core/jobs/job-observer.js';
@@ -44,7 +44,7 @@ export function logJobsTo(logger: LoggerService): JobObserver {
 }
 
 // Once for each master, and again if its clock was right in between.
-export function reportDeviationsTo(logger: LoggerService): (deviations: readonly ClockDeviation[]) => void {
+export function reportDeviationsTo(logger: LoggerService): (deviations: JobClock['deviations']) => void {
   let reported: readonly string[] = [];
   return (deviations) => {
     for (const deviation of deviations.filter(({ master }) => !reported.includes(master))) {

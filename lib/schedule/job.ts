@@ -1,11 +1,11 @@
-import { isLockError, isNotAcquired, isStopped, RedlockConfigError } from '../core/errors.js';
+import { isConfigError, isLockError, isNotAcquired, isStopped, RedlockConfigError } from '../core/errors.js';
 import { decideJob, type JobSkipReason } from '../core/jobs/job-policy.js';
 import { type JobRecord, lastSuccess, markRecord, readJobRecord } from '../core/jobs/job-record.js';
-import { describeDeviation, type JobClock, type TickListener } from './job-clock.js';
+import { describeDeviation, type JobClock } from './job-clock.js';
 import { type HeldJob, type JobContext, JobHandedOnError, reportOf, storeRecord } from './job-locks.js';
-import { JobExecution, type JobHandler } from './job-execution.js';
+import { JobExecution } from './job-execution.js';
 import type { JobReport, JobSkip } from '../core/jobs/job-observer.js';
-import type { JobSettings } from './job-settings.js';
+import type { JobSettings } from './locked-job.decorators.js';
 
 // After a failure, before the next attempt to take the lock, in milliseconds.
 const RETRY_DELAY = 500;
@@ -15,7 +15,7 @@ const WAIT = 30_000;
 
 // One job on this instance. Takes the lock of the job for each tick and does what the record of the job requires. While
 // another instance has the lock it waits, so that it can run the tick again if that instance crashes.
-export class Job implements TickListener {
+export class Job {
   // The newest tick that came due here and is not settled.
   private pending: number | undefined;
   // To look at the record although no tick came due.
@@ -26,7 +26,6 @@ export class Job implements TickListener {
 
   constructor(
     readonly settings: JobSettings,
-    private readonly handler: JobHandler,
     private readonly context: JobContext,
   ) {}
 
@@ -140,8 +139,8 @@ export class Job implements TickListener {
     last: JobRecord | undefined,
     { tick, attempt }: { readonly tick: number; readonly attempt: number },
   ): Promise<JobRecord | undefined> {
-    const { settings, handler, context } = this;
-    const execution = new JobExecution({ settings, handler, context, held, last });
+    const { settings, context } = this;
+    const execution = new JobExecution({ settings, context, held, last });
     await execution.start(tick, attempt);
     this.execution = execution;
     // Until the end is recorded, this instance is to come back to the tick.
@@ -191,5 +190,5 @@ function whyItWaits({ deviations }: JobClock): string {
 
 // A configuration error stays; every other answer of the masters may change.
 function canSucceedLater(error: unknown): boolean {
-  return isLockError(error) && !(error instanceof RedlockConfigError);
+  return isLockError(error) && !isConfigError(error);
 }

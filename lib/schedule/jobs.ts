@@ -1,12 +1,17 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { ModuleRef } from '@nestjs/core';
-import { combineJobObservers, type JobObserver } from '../core/jobs/job-observer.js';
+import { DiscoveryService, ModuleRef } from '@nestjs/core';
+import { SchedulerRegistry } from '@nestjs/schedule';
+import { RedlockConfigError } from '../core/errors.js';
+import type { JobObserver } from '../core/jobs/job-observer.js';
+import { PartObservers } from '../core/observer.js';
+import { type DeclaredMethod, declaredMethods, provided, refuseDuplicates } from '../nest/declared-methods.js';
+import { CALLED_METHODS } from '../nest/lock-service.token.js';
 import type { LockService } from '../nest/lock.service.js';
 import { reportTo } from '../nest/module-settings.js';
-import { type FoundJob, JobExplorer } from './job-explorer.js';
 import { JobClock, Ticker } from './job-clock.js';
-import { JobHandedOnError, locksOf } from './job-locks.js';
+import { JobHandedOnError } from './job-locks.js';
 import { logJobsTo, reportDeviationsTo } from './job-log.js';
+import { resolveJob, type JobDeclaration } from './locked-job.decorators.js';
 import { Job } from './job.js';
 
 // Of `ScheduleModule.forRoot`: they turn jobs off.
@@ -18,8 +23,24 @@ interface Switches {
 // `@nestjs/schedule` provides the options of its module under this token.
 const SCHEDULE_OPTIONS = 'SCHEDULE_MODULE_OPTIONS';
 
+// What its decorators leave on a method, in any order.
+const UNLOCKED = {
+  SCHEDULE_CRON_OPTIONS: '@Cron',
+  SCHEDULE_INTERVAL_OPTIONS: '@Interval',
+  SCHEDULE_TIMEOUT_OPTIONS: '@Timeout',
+};
+
+function refuseUnlocked({ declaration: { where }, method }: DeclaredMethod<JobDeclaration>): void {
+  for (const [key, decorator] of Object.entries(UNLOCKED)) {
+    if (typeof method !== 'function' || !Reflect.hasMetadata(key, method)) continue;
+    const requirement = `remove ${decorator}, which runs the method without the lock`;
+    throw new RedlockConfigError(where, decorator, requirement, `${where}: ${requirement}`);
+  }
+}
+
 export interface ScheduledJob {
-  readonly found: FoundJob;
+  readonly declaration: JobDeclaration;
+  readonly locks: LockService;
   readonly job: Job;
   readonly ticker: Ticker;
   // Each job has its own: on one signal, a hundred jobs would have a hundred listeners, which looks like a leak.
@@ -29,11 +50,11 @@ export interface ScheduledJob {
 @Injectable()
 export class Jobs {
   private readonly logger = new Logger('Jobs');
-  private readonly observers: JobObserver[] = [logJobsTo(this.logger)];
+  private readonly observers = new PartObservers('jobs', logJobsTo(this.logger), reportTo(this.logger, 'jobs'));
   private scheduled: readonly ScheduledJob[] = [];
 
   constructor(
-    private readonly explorer: JobExplorer,
+    private readonly discovery: DiscoveryService,
     private readonly modules: ModuleRef,
   ) {}
 
@@ -43,19 +64,29 @@ export class Jobs {
   }
 
   find(): void {
+    const { discovery, modules } = this;
     const clocks = new Map<LockService, JobClock>();
-    this.scheduled = this.explorer.explore().map((found) => {
-      const { locks } = found;
+    this.scheduled = declaredMethods<JobDeclaration>(CALLED_METHODS.jobs, { discovery, modules }).map((method) => {
+      const { locks } = method;
       const clock = clocks.get(locks) ?? this.clockOf(locks);
       clocks.set(locks, clock);
-      return this.schedule(found, clock);
+      return this.schedule(method, clock);
     });
+    refuseDuplicates(
+      CALLED_METHODS.jobs,
+      this.scheduled.map(({ job, declaration, locks }) => ({ name: job.settings.name, declaration, locks })),
+    );
+    const [first] = this.scheduled;
+    if (first && provided(modules, SchedulerRegistry) === undefined) {
+      const requirement = 'needs ScheduleModule.forRoot() of @nestjs/schedule, whose options also turn jobs off';
+      throw new RedlockConfigError(first.declaration.where, undefined, requirement);
+    }
   }
 
   start(): void {
-    const { cronJobs = true, intervals = true } = this.switches();
-    for (const { found, job, ticker } of this.scheduled) {
-      if (found.declaration.kind === 'cron' ? !cronJobs : !intervals) continue;
+    const { cronJobs = true, intervals = true } = (provided(this.modules, SCHEDULE_OPTIONS) ?? {}) as Switches;
+    for (const { declaration, job, ticker } of this.scheduled) {
+      if (declaration.kind === 'cron' ? !cronJobs : !intervals) continue;
       ticker.start();
       job.visit();
     }
@@ -67,28 +98,19 @@ export class Jobs {
   }
 
   observe(observer: JobObserver): () => void {
-    this.observers.push(observer);
-    return () => {
-      const index = this.observers.indexOf(observer);
-      if (index >= 0) this.observers.splice(index, 1);
-    };
+    return this.observers.add(observer);
   }
 
-  private schedule(found: FoundJob, clock: JobClock): ScheduledJob {
-    const { settings, handler, locks } = found;
+  private schedule(declared: DeclaredMethod<JobDeclaration>, clock: JobClock): ScheduledJob {
+    const { declaration, locks, call } = declared;
+    refuseUnlocked(declared);
+    const { observer, settings } = locks.environment;
     const stopping = new AbortController();
-    const context = {
-      locks: locksOf(locks),
-      clock,
-      observer: combineJobObservers(
-        () => [...this.observers, ...(locks.environment.observer.jobs ? [locks.environment.observer.jobs] : [])],
-        reportTo(this.logger, 'jobs'),
-      ),
-      instance: locks.environment.settings.instance,
-      stopping: stopping.signal,
-    };
-    const job = new Job(settings, handler, context);
-    return { found, job, ticker: new Ticker(settings.schedule, clock, job), stopping };
+    const job = new Job(resolveJob(declaration, locks), {
+      ...{ where: declaration.where, call, locks, clock },
+      ...{ instance: settings.instance, observer: this.observers.beside(observer), stopping: stopping.signal },
+    });
+    return { declaration, locks, job, ticker: new Ticker(job.settings.schedule, clock, job), stopping };
   }
 
   private clockOf(locks: LockService): JobClock {
@@ -96,13 +118,5 @@ export class Jobs {
     const report = reportDeviationsTo(this.logger);
     clock.onChange(() => report(clock.deviations));
     return clock;
-  }
-
-  private switches(): Switches {
-    try {
-      return this.modules.get<Switches>(SCHEDULE_OPTIONS, { strict: false });
-    } catch {
-      return {};
-    }
   }
 }

@@ -8,8 +8,7 @@ import {
 } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
 import { closeOnError } from '../nest/declared-methods.js';
-import { JOB_REPORTS, type JobReports, JOBS } from '../nest/lock-service.token.js';
-import { JobExplorer } from './job-explorer.js';
+import { CALLED_METHODS } from '../nest/lock-service.token.js';
 import { JobHistory } from './job-history.js';
 import { Jobs } from './jobs.js';
 
@@ -25,14 +24,8 @@ import { Jobs } from './jobs.js';
 @Global()
 @Module({
   imports: [DiscoveryModule],
-  providers: [
-    ...[JobExplorer, Jobs, JobHistory],
-    ...[
-      { provide: JOBS, useExisting: Jobs },
-      { provide: JOB_REPORTS, useFactory: (history: JobHistory): JobReports => history, inject: [JobHistory] },
-    ],
-  ],
-  exports: [JobHistory, JOBS, JOB_REPORTS],
+  providers: [Jobs, JobHistory, { provide: CALLED_METHODS.jobs.token, useExisting: JobHistory }],
+  exports: [JobHistory, CALLED_METHODS.jobs.token],
 })
 export class RedlockScheduleModule implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown {
   /** @internal */

@@ -1,7 +1,19 @@
 import type { Lock } from '../core/lock.js';
 import { flag, method, only, optional, readOptions, type TableOf } from '../core/settings/table.js';
-import { dialectOf, type FenceDialect, FENCES, NESTED_BEGIN, statementOf } from './dialects.js';
-import { type FenceRow, fenceRowsOf, misuse, ranOutside, rowsOf, type Run, says } from './fence-row.js';
+import {
+  dialectOf,
+  type FenceDialect,
+  type FenceRow,
+  fenceRowsOf,
+  FENCES,
+  misuse,
+  NESTED_BEGIN,
+  ranOutside,
+  rowsOf,
+  type Run,
+  says,
+  statementOf,
+} from './dialects.js';
 
 /**
  * Sends a statement in the transaction that is to be fenced, and returns what the driver returns. The parameters are `$1`,
@@ -38,7 +50,7 @@ export interface SyncStatement {
   all(...params: string[]): unknown[];
 }
 
-export const FENCE_OPTIONS = {
+const FENCE_OPTIONS = {
   dialect: optional(
     only<FenceDialect>("'postgres', 'mysql' or 'sqlite'", (value) => Object.hasOwn(FENCES, value as PropertyKey)),
   ),

@@ -11,6 +11,4 @@ export {
   type SyncDatabase,
   type SyncStatement,
 } from './fence.js';
-export { type FenceDialect, fenceStatement, type FenceStatement } from './dialects.js';
-export { StaleTokenError } from './fence-row.js';
-export { fenceMigration } from './migrations.js';
+export { type FenceDialect, fenceMigration, fenceStatement, type FenceStatement, StaleTokenError } from './dialects.js';

@@ -3,8 +3,13 @@ import { ModuleRef } from '@nestjs/core';
 import { type HealthIndicatorResult, HealthIndicatorService, TerminusModule } from '@nestjs/terminus';
 import type { MasterStatus } from '../core/health/status.js';
 import { provided } from '../nest/declared-methods.js';
-import { ELECTIONS, getLockServiceToken, type OverrunReports } from '../nest/lock-service.token.js';
+import { CALLED_METHODS, getLockServiceToken } from '../nest/lock-service.token.js';
 import type { LockService } from '../nest/lock.service.js';
+
+// Elections of a lock service whose methods have lost their lock and go on, without loading the package of elections.
+interface Overrunning {
+  overruns(locks: LockService): readonly string[];
+}
 
 /** What the health check reports about the masters. */
 export interface RedlockHealthDetails extends Record<string, unknown> {
@@ -55,7 +60,7 @@ export class RedlockHealthIndicator {
   ): Promise<HealthIndicatorResult<Key, 'up' | 'down', RedlockHealthDetails>> {
     const locks = this.modules.get<LockService>(getLockServiceToken(service), { strict: false });
     const { quorum, canVote, masters } = await locks.probe();
-    const elections = provided(this.modules, ELECTIONS) as OverrunReports | undefined;
+    const elections = provided(this.modules, CALLED_METHODS.elections.token) as Overrunning | undefined;
     const overruns = elections?.overruns(locks) ?? [];
     const details: RedlockHealthDetails = {
       ...{ quorum, masters: masters.map(rounded) },

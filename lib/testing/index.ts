@@ -34,9 +34,14 @@ export type {
   NotificationListener,
 } from '../core/master.interface.js';
 export { ManualClock } from '../memory/manual-clock.js';
-export { memoryLockService, type MemoryLockServiceOptions, withLocks } from './memory-lock-service.js';
 export { MemoryMaster } from '../memory/memory-master.js';
-export { RedlockTestingModule, type RedlockTestingModuleOptions } from './redlock-testing.module.js';
+export {
+  memoryLockService,
+  type MemoryLockServiceOptions,
+  RedlockTestingModule,
+  type RedlockTestingModuleOptions,
+  withLocks,
+} from './redlock-testing.module.js';
 
 /**
  * Masters in memory, for `RedlockModule.forRoot({ masters: memoryMasters(3) })`. Services with the same masters exclude

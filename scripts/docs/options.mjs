@@ -50,7 +50,7 @@ async function partsOfOptions(load) {
   const { ACQUIRE_OPTIONS } = await load('core/settings/settings');
   const { MODULE_OPTIONS, EXTRAS } = await load('nest/module-settings');
   const { WITH_LOCK_OPTIONS, METHOD_OPTIONS } = await load('nest/lock-options');
-  const { CRON_OPTIONS } = await load('schedule/job-settings');
+  const { CRON_OPTIONS } = await load('schedule/locked-job.decorators');
   const { LEADER_OPTIONS } = await load('leader/leader.decorator');
   const docs = docsOf([
     ['core/settings/options', 'AcquireOptions', 'RedlockOptions'],

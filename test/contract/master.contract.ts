@@ -230,19 +230,15 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
       });
     });
 
-    describe('probe', () => {
-      it('is granted by a master that accepts writes, and leaves no key', async () => {
-        expect(await ask({ op: 'probe', keys: ['probed'] })).toMatchObject({ kind: 'granted' });
-        expect(await ask(inspecting('probed'))).toEqual({ kind: 'granted' });
-      });
+    it('probe is granted by a master that accepts writes, and leaves no key', async () => {
+      expect(await ask({ op: 'probe', keys: ['probed'] })).toMatchObject({ kind: 'granted' });
+      expect(await ask(inspecting('probed'))).toEqual({ kind: 'granted' });
     });
 
-    describe('inspect', () => {
-      it('reports the longest time for which a key is held', async () => {
-        expect(await ask(inspecting(key, other))).toEqual(GRANTED);
-        await ask(acquiring([key], 'mine', { ttl: 10_000 }), acquiring([other], 'yours', { ttl: 50_000 }));
-        expectHeldFor(await ask(inspecting(key, other)), 30_000, 50_000);
-      });
+    it('inspect reports the longest time for which a key is held', async () => {
+      expect(await ask(inspecting(key, other))).toEqual(GRANTED);
+      await ask(acquiring([key], 'mine', { ttl: 10_000 }), acquiring([other], 'yours', { ttl: 50_000 }));
+      expectHeldFor(await ask(inspecting(key, other)), 30_000, 50_000);
     });
 
     it('executes requests in the order in which they were sent', async () => {

@@ -2,8 +2,9 @@ import { describe } from '@jest/globals';
 import { SystemClock } from '../../lib/runtime/system-clock.js';
 import { MemoryMaster } from '../../lib/memory/memory-master.js';
 import { Contender } from '../support/redlocks.js';
-import { neverLosesAnUpdate } from './lost-update.js';
+import { type Arena, neverLosesAnUpdate } from './lost-update.js';
 import { masterContract } from './master.contract.js';
+import { servesNestedCalls } from './nested-calls.js';
 import { sharedWaitingContract } from './sharing-waiting.contract.js';
 import { sharingContract } from './sharing.contract.js';
 import { stateContract } from './state.contract.js';
@@ -29,9 +30,11 @@ for (const contract of [sharingContract, stateContract, waitingContract, sharedW
 }
 
 describe('Redlock over three MemoryMasters', () => {
-  neverLosesAnUpdate(async () => {
+  const open = async (): Promise<Arena> => {
     const masters = Array.from({ length: 3 }, (_, i) => new MemoryMaster(new SystemClock(), `memory-${i}`));
     const contenders = Array.from({ length: 3 }, () => new Contender(masters));
     return { contenders, end: async () => undefined };
-  });
+  };
+  neverLosesAnUpdate(open);
+  servesNestedCalls(open);
 });

@@ -5,9 +5,10 @@ import { RedisServer } from '../../scripts/redis-servers.mjs';
 import { redisMaster, type RedisMasterSource } from '../../lib/redis/master-source.js';
 import { startMasters } from '../support/masters.js';
 import { Contender } from '../support/redlocks.js';
-import { neverLosesAnUpdate } from './lost-update.js';
+import { type Arena, neverLosesAnUpdate } from './lost-update.js';
 import { connectionContract, masterContract, type MasterStage } from './master.contract.js';
 import { contextOf } from '../support/context.js';
+import { servesNestedCalls } from './nested-calls.js';
 import { sharedWaitingContract } from './sharing-waiting.contract.js';
 import { sharingContract } from './sharing.contract.js';
 import { stateContract } from './state.contract.js';
@@ -40,7 +41,7 @@ for (const [kind, sourceOf] of Object.entries(sources)) {
   }
 
   describe(`Redlock over three RedisMasters (${kind})`, () => {
-    neverLosesAnUpdate(async () => {
+    const open = async (): Promise<Arena> => {
       const masters = await startMasters(3);
       const sources = masters.servers.map(sourceOf);
       const contenders = await Promise.all([1, 2, 3].map(() => Contender.on(sources)));
@@ -49,7 +50,9 @@ for (const [kind, sourceOf] of Object.entries(sources)) {
         await masters.stop();
       };
       return { contenders, end };
-    });
+    };
+    neverLosesAnUpdate(open);
+    servesNestedCalls(open);
   });
 }
 

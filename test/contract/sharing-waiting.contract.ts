@@ -55,7 +55,6 @@ export function sharedWaitingContract(kind: string, prepare: () => Promise<Stage
       expect(third.woken).toEqual([]);
       await second.leave(key);
       await third.wakes();
-      await third.leaveShared(key);
     });
 
     it('goes on to wake shared waiters when one of them is granted without a notification', async () => {
@@ -65,8 +64,6 @@ export function sharedWaitingContract(kind: string, prepare: () => Promise<Stage
       await ask(extending([key], 'writer', 1));
       await eventually(async () => (await first.share([key], 20_000)).kind === 'granted');
       await second.wakes();
-      await second.leaveShared(key);
-      await first.unshare(key);
     });
 
     it('keeps an exclusive waiter waiting while a shared holder remains', async () => {
@@ -77,7 +74,6 @@ export function sharedWaitingContract(kind: string, prepare: () => Promise<Stage
       await ask({ ...releasing([key], 'two'), isShared: true });
       await first.wakes();
       expect(await first.take([key])).toEqual(GRANTED);
-      await first.give(key);
     });
 
     it('wakes shared waiters when an exclusive waiter before them leaves without a reservation', async () => {
@@ -89,7 +85,6 @@ export function sharedWaitingContract(kind: string, prepare: () => Promise<Stage
       await first.leave(key);
       await second.wakes();
       expect(await second.share([key], 10_000)).toEqual(GRANTED);
-      await second.unshare(key);
     });
 
     // Protocol 11.7
@@ -102,7 +97,6 @@ export function sharedWaitingContract(kind: string, prepare: () => Promise<Stage
       expect(first.woken).toEqual([]);
       await second.want([key], undefined);
       expect(await first.share([key], 10_000)).toEqual(GRANTED);
-      await first.unshare(key);
     });
 
     it('wakes a process that waits for an exclusive key, when a shared request is deferred although the key is free', async () => {
@@ -114,9 +108,6 @@ export function sharedWaitingContract(kind: string, prepare: () => Promise<Stage
         await first.share([key], 10_000);
         return second.woken.length > 0;
       });
-      await second.want([key], undefined);
-      await second.leave(key);
-      await first.leaveShared(key);
     });
 
     it('wakes an exclusive waiter that precedes the first shared one at the barrier and follows it in the queue', async () => {
@@ -129,8 +120,6 @@ export function sharedWaitingContract(kind: string, prepare: () => Promise<Stage
       expect(first.woken).toEqual([]);
       await second.want([key], undefined);
       expect(await second.take([key], 10_000)).toEqual(GRANTED_AMONG_OTHERS);
-      await first.leaveShared(key);
-      await second.give(key);
     });
 
     it('gives the key of a woken shared waiter to an exclusive one, if the former is deferred when it asks', async () => {
@@ -147,7 +136,6 @@ export function sharedWaitingContract(kind: string, prepare: () => Promise<Stage
       expect(await second.take([key], 20_000)).toEqual(GRANTED_AMONG_OTHERS);
       await second.give(key);
       expect(await first.share([key], 10_000)).toEqual(GRANTED);
-      await first.unshare(key);
     });
 
     // Protocol 11.7
@@ -162,9 +150,6 @@ export function sharedWaitingContract(kind: string, prepare: () => Promise<Stage
       const refusal = await first.share([key], 30_000);
       expect(refusal).toMatchObject({ kind: 'held' });
       expect((refusal as { remaining: number }).remaining).toBeLessThanOrEqual(5_000);
-      await third.leave(key);
-      await first.leaveShared(key);
-      await second.leaveShared(key);
     });
 
     it('keeps an exclusive process out while the key is reserved for a shared one', async () => {
@@ -218,7 +203,6 @@ export function sharedWaitingContract(kind: string, prepare: () => Promise<Stage
       await second.wakes();
       expect([first.woken, second.woken]).toEqual([[], [slot]]);
       expect(await second.pick([key, slot], 20_000)).toEqual({ kind: 'granted', picked: 1, hasWaiters: true });
-      await first.leave(key);
     });
 
     it('offers the key that is reserved for a process that leaves to the next one that waits for any of them', async () => {

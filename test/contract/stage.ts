@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect } from '@jest/globals';
 import type { Master, MasterReply, MasterRequest } from '../../lib/core/master.interface.js';
 import { ask } from '../support/ask.js';
 import { Process } from '../support/waiting-process.js';
@@ -27,6 +27,9 @@ export class OnStage<S extends Stage> {
       this.stage = await prepare();
       this.master = this.stage.master();
       await this.master.connect();
+    });
+    afterEach(async () => {
+      for (const process of this.processes) await process.leaveAll();
     });
     afterAll(async () => {
       await Promise.all([this.master, ...this.processes.map(({ master }) => master)].map((each) => each.close()));

@@ -39,7 +39,6 @@ export function waitingContract(kind: string, prepare: () => Promise<Stage>): vo
       await second.wakes();
       expect(await second.take([key])).toEqual(GRANTED);
       expect([first.woken, second.woken]).toEqual([[key], [key]]);
-      await second.give(key);
     });
 
     it('reports how many processes wait in the queue of a held key', async () => {
@@ -60,8 +59,6 @@ export function waitingContract(kind: string, prepare: () => Promise<Stage>): vo
       await ask(releasing([key], 'holder'));
       await second.wakes();
       expect(first.woken).toEqual([]);
-      await second.leave(key);
-      await first.leave(key);
     });
 
     it('gives the place of a process that leaves to its next waiter, with the age of that one', async () => {
@@ -75,7 +72,6 @@ export function waitingContract(kind: string, prepare: () => Promise<Stage>): vo
       expect(first.woken).toEqual([]);
       await second.give(key);
       await first.wakes();
-      await first.leave(key);
     });
 
     // Protocol 5.3
@@ -85,8 +81,6 @@ export function waitingContract(kind: string, prepare: () => Promise<Stage>): vo
       await first.take([key]);
       await ask(releasing([key], 'holder'));
       await first.wakes();
-      await first.leave(key);
-      await second.leave(key);
     });
 
     // Protocol 5.4
@@ -96,7 +90,6 @@ export function waitingContract(kind: string, prepare: () => Promise<Stage>): vo
       const [, newcomer] = await Promise.all([ask(releasing([key], 'holder')), ask(acquiring([key], 'newcomer'))]);
       expect(newcomer).toMatchObject({ kind: 'held' });
       expect(await first.take([key])).toMatchObject({ kind: 'granted' });
-      await first.give(key);
     });
 
     it('gives the key to others when the woken process does not take it', async () => {
@@ -113,7 +106,6 @@ export function waitingContract(kind: string, prepare: () => Promise<Stage>): vo
       await ask(releasing([key], 'holder'));
       await second.wakes();
       expect(await second.take([key])).toEqual(GRANTED);
-      await second.give(key);
     });
 
     it('wakes the next process when the woken one leaves', async () => {
@@ -125,7 +117,6 @@ export function waitingContract(kind: string, prepare: () => Promise<Stage>): vo
       await first.leave(key);
       await second.wakes();
       expect(await second.take([key])).toEqual(GRANTED);
-      await second.give(key);
     });
 
     it('forgets a process that leaves', async () => {
@@ -141,7 +132,6 @@ export function waitingContract(kind: string, prepare: () => Promise<Stage>): vo
       await ask(releasing([key], 'stranger'), extending([key], 'holder'));
       expect(first.woken).toEqual([]);
       expect(await ask(inspecting(key))).toMatchObject({ kind: 'held' });
-      await first.leave(key);
     });
 
     // Protocol 7.4
@@ -150,7 +140,6 @@ export function waitingContract(kind: string, prepare: () => Promise<Stage>): vo
       await ask(releasing([key], 'holder', 40_000));
       await first.wakes();
       expect(await first.take([key])).toMatchObject({ kind: 'held' });
-      await first.leave(key);
     });
 
     it('takes several keys together, and does not keep one while another is held', async () => {
@@ -166,7 +155,6 @@ export function waitingContract(kind: string, prepare: () => Promise<Stage>): vo
       await ask(releasing([other], 'another holder'));
       await first.wakes(2);
       expect(await first.take([key, other])).toEqual(GRANTED);
-      await first.give(key, other);
     });
 
     it('wakes no process that has stopped listening', async () => {
@@ -181,7 +169,6 @@ export function waitingContract(kind: string, prepare: () => Promise<Stage>): vo
         return second.woken.length > 0;
       });
       expect(leaver.woken).toEqual([]);
-      await second.leave(key);
     });
   });
 }

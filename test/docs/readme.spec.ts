@@ -5,7 +5,7 @@ import * as api from 'nestjs-redlock';
 import { StaleTokenError } from 'nestjs-redlock/sql';
 import { parseDuration } from '../../lib/core/settings/duration.js';
 import { resolveSettings } from '../../lib/core/settings/settings.js';
-import { Instruments } from '../../lib/opentelemetry/instruments.js';
+import { instrumentsOf } from '../../lib/opentelemetry/instruments.js';
 
 const readPage = (name: string): Promise<string> => readFile(name, 'utf8');
 const optionsPage = await readPage('docs/options.md');
@@ -106,7 +106,7 @@ describe('The documentation', () => {
       (name: string, { unit }: { unit?: string }) => {
         made.push(`${name}: ${unit === 's' ? `${kind}, s` : kind}`);
       };
-    new Instruments({
+    instrumentsOf({
       createHistogram: maker('histogram'),
       createCounter: maker('counter'),
       createUpDownCounter: maker('up-down counter'),

@@ -12,7 +12,7 @@ import {
   WithLock,
 } from 'nestjs-redlock';
 import { memoryMasters } from 'nestjs-redlock/testing';
-import { boot, closeAll } from './support/applications.js';
+import { boot, closeAll, refusalOf } from './support/applications.js';
 import { jobUnder, Locks } from './support/locks.js';
 import { inspect } from 'node:util';
 import { anything, optionObjects } from '../support/hostile.js';
@@ -24,16 +24,6 @@ afterEach(closeAll);
 
 /** What a caller without types could write. */
 const untyped = (value: unknown): never => value as never;
-
-async function refusalOf(action: () => unknown): Promise<RedlockConfigError> {
-  try {
-    await action();
-  } catch (error) {
-    expect(error).toBeInstanceOf(RedlockConfigError);
-    return error as RedlockConfigError;
-  }
-  throw new Error('it was not refused');
-}
 
 describe('Validation at boot', () => {
   /** Invalid options of a decorator and of an interceptor, and what the message says after the name of their owner. */

@@ -13,12 +13,15 @@ import { eventually } from '../support/eventually.js';
 import { type Masters, startMasters } from '../support/masters.js';
 import { sharedMasters } from '../integration/support/shared-masters.js';
 import { boot, closeAll, logs } from './support/applications.js';
-import { command } from '../support/command.js';
-import { type Mistakes, MISTAKES, PASSWORD, startMistakes } from '../support/mistakes.js';
+import { command, withClient } from '../support/command.js';
+import { MISTAKES, PASSWORD, startMistakes } from '../support/mistakes.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ManualClock } from 'nestjs-redlock/testing';
+import { outcomeOf } from './support/deferred.js';
 import { jobUnder, Locks } from './support/locks.js';
+import { throwing } from '../support/throwing.js';
+import { shared } from '../support/shared.js';
 
 jest.setTimeout(90_000);
 
@@ -58,14 +61,7 @@ describe('Boot on real masters', () => {
     const port = Number(new URL(urls[1]!).port);
     const app = await start({ masters: [urls[0]!, { host: '127.0.0.1', port }, client], keyPrefix: 'boot:' });
     await app.get(LockService).withLock('a', '5s', async () => {
-      const held = await Promise.all(
-        urls.map(async (url) => {
-          const probe = new Redis(url);
-          const exists = await probe.exists('boot:a');
-          probe.disconnect();
-          return exists;
-        }),
-      );
+      const held = await Promise.all(masters.servers.map((server) => command(server.port, 'EXISTS', 'boot:a')));
       expect(held).toEqual([1, 1, 1]);
     });
     expect(client.status).toBe('wait');
@@ -92,9 +88,7 @@ describe('Boot on real masters', () => {
 
   it('fails when a majority is down, names each master and its problem, and closes every connection', async () => {
     const dead = await deadUrls(2);
-    const failure: unknown = await start({ masters: [urls[0]!, ...dead], connectTimeout: '300ms' }).catch(
-      (error: unknown) => error,
-    );
+    const failure = await outcomeOf(start({ masters: [urls[0]!, ...dead], connectTimeout: '300ms' }));
     expect(failure).toBeInstanceOf(QuorumUnavailableError);
     const { message, answers } = failure as QuorumUnavailableError;
     expect(message).toContain('cannot start within 300 ms: 2 of 3 masters must vote (');
@@ -128,42 +122,32 @@ describe('Problems at boot', () => {
   const NEVER = '10m';
 
   const start = (options: RedlockModuleOptions) => boot({ imports: [RedlockModule.forRoot(options)] });
-  const failureOf = (options: RedlockModuleOptions): Promise<unknown> =>
-    start(options).catch((error: unknown) => error);
 
-  let mistakes: Mistakes;
-  beforeAll(async () => {
-    mistakes = await startMistakes();
-  });
+  const mistakes = shared(startMistakes);
   afterEach(closeAll);
-  afterAll(async () => {
-    await mistakes[Symbol.asyncDispose]();
-  });
 
-  describe('A boot with a problem that waiting cannot end', () => {
-    it('fails long before connectTimeout, names the problem, and does not recommend lazyConnect', async () => {
-      const source = mistakes.sourceOf('a wrong password');
-      const error = await failureOf({ masters: [source], connectTimeout: NEVER });
-      expect(error).toBeInstanceOf(QuorumUnavailableError);
-      const { message } = error as Error;
-      const address = `127.0.0.1:${source.port}`;
-      const reason = MISTAKES['a wrong password'];
-      expect(message).toBe(
-        `cannot start: 1 of 1 master must vote (${address}: ${reason}). ` +
-          `To examine them: npx nestjs-redlock doctor --master redis://:PASSWORD@${address}`,
-      );
-      expect(logs.filter((line) => line.startsWith('error'))).toEqual([
-        expect.stringContaining('waiting does not help, the servers or their settings have to be corrected'),
-      ]);
-      expect(logs.join('\n')).not.toMatch(new RegExp(`lazyConnect|${PASSWORD}`));
-    });
+  it('A boot with a problem that waiting cannot end fails long before connectTimeout, names the problem, and does not recommend lazyConnect', async () => {
+    const source = mistakes().sourceOf('a wrong password');
+    const error = await outcomeOf(start({ masters: [source], connectTimeout: NEVER }));
+    expect(error).toBeInstanceOf(QuorumUnavailableError);
+    const { message } = error as Error;
+    const address = `127.0.0.1:${source.port}`;
+    const reason = MISTAKES['a wrong password'];
+    expect(message).toBe(
+      `cannot start: 1 of 1 master must vote (${address}: ${reason}). ` +
+        `To examine them: npx nestjs-redlock doctor --master redis://:PASSWORD@${address}`,
+    );
+    expect(logs.filter((line) => line.startsWith('error'))).toEqual([
+      expect.stringContaining('waiting does not help, the servers or their settings have to be corrected'),
+    ]);
+    expect(logs.join('\n')).not.toMatch(new RegExp(`lazyConnect|${PASSWORD}`));
   });
 
   describe('A minority of masters that refuses the password', () => {
     const masters = sharedMasters(2);
 
     it.each([false, true])('is named in the log once, with lazyConnect: %s', async (lazyConnect) => {
-      const source = mistakes.sourceOf('a wrong password');
+      const source = mistakes().sourceOf('a wrong password');
       const refusals: unknown[] = [];
       const observer: LockObserver = { masterRefused: (...refusal) => refusals.push(refusal) };
       const options = { restartGuard: false, lazyConnect, observers: [observer] };
@@ -201,20 +185,16 @@ describe('Problems at boot', () => {
     });
   });
 
-  describe('A master whose password is corrected while the application waits', () => {
-    it('is used as soon as the server accepts the login', async () => {
-      await using masters = await startMasters(1);
-      const [{ port }] = masters.servers as [(typeof masters.servers)[0]];
-      await command(port, 'CONFIG', 'SET', 'requirepass', 'other');
-      const app = await start({ masters: [{ host: '127.0.0.1', port, password: PASSWORD }], lazyConnect: true });
-      const stateOf = () => app.get(LockService).status().masters[0];
-      await eventually(() => stateOf()?.state === 'refused');
-      expect(stateOf()?.reason).toBe(MISTAKES['a wrong password']);
-      const operator = new Redis(port, '127.0.0.1', { password: 'other' });
-      await operator.config('SET', 'requirepass', PASSWORD);
-      operator.disconnect();
-      await eventually(() => stateOf()?.state === 'voting');
-    });
+  it('A master whose password is corrected while the application waits is used as soon as the server accepts the login', async () => {
+    await using masters = await startMasters(1);
+    const [{ port }] = masters.servers as [(typeof masters.servers)[0]];
+    await command(port, 'CONFIG', 'SET', 'requirepass', 'other');
+    const app = await start({ masters: [{ host: '127.0.0.1', port, password: PASSWORD }], lazyConnect: true });
+    const stateOf = () => app.get(LockService).status().masters[0];
+    await eventually(() => stateOf()?.state === 'refused');
+    expect(stateOf()?.reason).toBe(MISTAKES['a wrong password']);
+    await withClient(port, (client) => client.config('SET', 'requirepass', PASSWORD), { password: 'other' });
+    await eventually(() => stateOf()?.state === 'voting');
   });
 
   describe('A masterTimeout that is shorter than a round trip', () => {
@@ -286,9 +266,7 @@ describe('An application whose connections are killed again and again', () => {
   });
 });
 
-const broken = (): never => {
-  throw new Error('the log is full');
-};
+const broken = throwing(new Error('the log is full'));
 
 describe('A logger that throws', () => {
   afterEach(async () => {
@@ -312,20 +290,5 @@ describe('A logger that throws', () => {
     await clock.advance(10_000);
     expect(lock.loss).toMatchObject({ cause: 'expired' });
     expect(lock.signal.aborted).toBe(true);
-  });
-});
-
-describe('Without masters', () => {
-  afterEach(closeAll);
-
-  const Job = jobUnder('order', { ttl: '10s', wait: 0 }, async () => 'shipped');
-
-  it.each([
-    ['forRoot', RedlockModule.forRoot({ enabled: false })],
-    ['forRootAsync', RedlockModule.forRootAsync({ useFactory: () => ({ enabled: false }) })],
-  ])('%s and `enabled: false` boot, and everything runs without locks', async (_, redlock) => {
-    const app = await boot({ imports: [redlock], providers: [Job] });
-    await using _lock = await app.get(LockService).acquire('order');
-    await expect(app.get(Job).run()).resolves.toBe('shipped');
   });
 });

@@ -25,7 +25,7 @@ import { boot, closeAll, listen, logs } from './support/applications.js';
 import { ManualClock, memoryLockService, memoryMasters } from 'nestjs-redlock/testing';
 import { concat, defer, from, type Observable } from 'rxjs';
 import { ADAPTERS } from './support/adapters.js';
-import { Locks } from './support/locks.js';
+import { LocksPerTest } from './support/locks.js';
 
 describe('Doubts about the clocks', () => {
   const OPTIONS = { ttl: '10s', wait: 0 } as const;
@@ -109,13 +109,7 @@ describe('Doubts about the clocks', () => {
       const masters = memoryMasters(3, servers);
       const step = (): void => clock.stepWall(50);
       const jobs = { started: () => when === 'before its method is called' && step() };
-      const locks = RedlockModule.forRoot({
-        masters,
-        clock,
-        restartGuard: false,
-        drainTimeout: 0,
-        observers: [{ jobs }],
-      });
+      const locks = RedlockModule.forRoot({ masters, clock, drainTimeout: 0, observers: [{ jobs }] });
       const app = await boot({
         imports: [locks, ScheduleModule.forRoot(), RedlockScheduleModule],
         providers: [Reports],
@@ -136,26 +130,18 @@ describe('A method under @WithLock', () => {
   const TTL = 1_000;
   const OPTIONS = { ttl: TTL, wait: '1m' } as const;
 
-  let clock: ManualClock;
-  let locks: Locks;
+  const locks = new LocksPerTest(3);
   /** For how long each lock could be relied on when its work began. */
   let left: number[];
 
   beforeEach(() => {
-    clock = new ManualClock();
-    locks = new Locks(3, { clock });
     left = [];
-  });
-  afterEach(async () => {
-    await closeAll();
-    await locks.expectNothingLeft();
-    expect(clock.pendingTimers).toBe(0);
   });
 
   /** Blocks the process for longer than any of the locks lasts. */
   function work(lock: { remaining(): number } | undefined): void {
     left.push(lock?.remaining() ?? -1);
-    clock.stall(2 * TTL);
+    locks.clock.stall(2 * TTL);
   }
 
   function expectAllHeld(count: number): void {
@@ -214,7 +200,7 @@ describe('A method under @WithLock', () => {
         // All three are passed on in one turn.
         for (const lock of held) void lock.release();
         await Promise.all(responses);
-        await clock.settle();
+        await locks.clock.settle();
         expectAllHeld(names.length);
       },
     );

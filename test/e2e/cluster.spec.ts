@@ -1,11 +1,12 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { TerminusModule } from '@nestjs/terminus';
 import { Cluster } from 'ioredis';
 import { LockService, type MasterSource, RedlockModule, type RedlockModuleOptions, WithLock } from 'nestjs-redlock';
 import { RedlockHealthIndicator, RedlockHealthModule } from 'nestjs-redlock/terminus';
-import { type ClusterOptions, startCluster, type TestCluster } from '../support/cluster.js';
+import { type ClusterOptions, startCluster } from '../support/cluster.js';
 import { boot, closeAll } from './support/applications.js';
+import { shared } from '../support/shared.js';
 
 jest.setTimeout(60_000);
 
@@ -40,23 +41,22 @@ function bootOn(masters: readonly MasterSource[], options: Partial<RedlockModule
 }
 
 function urlOfCluster(): string {
-  return `redis+cluster://${cluster.nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`;
+  return `redis+cluster://${cluster()
+    .nodes.map(({ port }) => `127.0.0.1:${port}`)
+    .join(',')}`;
 }
 
-let cluster: TestCluster;
-beforeAll(async () => {
-  cluster = await startCluster(STEADY);
-});
 afterEach(closeAll);
-afterAll(() => cluster[Symbol.asyncDispose]());
+
+const cluster = shared(() => startCluster(STEADY));
 
 describe('An application on a cluster', () => {
   it('locks methods and calls, on all primaries, however the cluster is given', async () => {
     const client = new Cluster(
-      cluster.nodes.map(({ port }) => ({ host: '127.0.0.1', port })),
+      cluster().nodes.map(({ port }) => ({ host: '127.0.0.1', port })),
       { lazyConnect: true },
     );
-    const sources: MasterSource[] = [urlOfCluster(), { cluster: cluster.urls }, client];
+    const sources: MasterSource[] = [urlOfCluster(), { cluster: cluster().urls }, client];
     const apps = [];
     for (const source of sources) apps.push(await bootOn([source]));
     client.disconnect();
@@ -78,7 +78,7 @@ describe('An application on a cluster', () => {
   });
 
   it('counts one cluster under two names once', async () => {
-    const [first, second] = cluster.nodes.map(({ port }) => `redis+cluster://127.0.0.1:${port}`);
+    const [first, second] = cluster().nodes.map(({ port }) => `redis+cluster://127.0.0.1:${port}`);
     const start = bootOn([first!, second!], { connectTimeout: '5s' });
     await expect(start).rejects.toMatchObject({
       name: 'RedlockConfigError',
@@ -90,13 +90,13 @@ describe('An application on a cluster', () => {
   it('has the primaries in its health check, and in the advice of errors the URL for doctor', async () => {
     const app = await bootOn([urlOfCluster()]);
     const { redlock } = await app.get(RedlockHealthIndicator).isHealthy();
-    const shards = cluster.nodes.map(({ port }) => {
+    const shards = cluster().nodes.map(({ port }) => {
       return { address: `127.0.0.1:${port}`, state: 'voting', partitions: expect.any(Number) };
     });
     expect(redlock.status).toBe('up');
     expect(redlock.masters[0]!.shards).toEqual(shards.sort((a, b) => (a.address < b.address ? -1 : 1)));
 
-    for (const node of cluster.nodes) await cluster.kill(node);
+    for (const node of cluster().nodes) await cluster().kill(node);
     await expect(app.get(LockService).acquire('a', { ttl: '5s', wait: 0 })).rejects.toMatchObject({
       code: 'QUORUM_UNAVAILABLE',
       message: expect.stringContaining(`npx nestjs-redlock doctor --master '${urlOfCluster()}'`),

@@ -1,24 +1,16 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { LockReentryError, LockService, WithLock } from 'nestjs-redlock';
-import { ManualClock } from 'nestjs-redlock/testing';
 import { setImmediate as turn } from 'node:timers/promises';
-import { boot, closeAll } from './support/applications.js';
+import { boot } from './support/applications.js';
 import { deferred, settle } from './support/deferred.js';
-import { Locks } from './support/locks.js';
+import { LocksPerTest } from './support/locks.js';
 
-let clock: ManualClock;
-let locks: Locks;
+const locks = new LocksPerTest(1);
 let service: LockService;
 
 beforeEach(async () => {
-  clock = new ManualClock();
-  locks = new Locks(1, { clock });
   service = (await boot({ imports: [locks.module()] })).get(LockService);
-});
-afterEach(async () => {
-  await closeAll();
-  await locks.expectNothingLeft();
 });
 
 describe('current()', () => {
@@ -121,7 +113,7 @@ describe('A nested call for a resource that its call chain holds', () => {
       });
       expect(stock).toBe(8);
       const [one, other] = [take(), take()];
-      await clock.advance(1_000);
+      await locks.clock.advance(1_000);
       await Promise.all([one, other]);
       expect(stock).toBe(6);
     });
@@ -159,7 +151,7 @@ describe('A nested call for a resource that its call chain holds', () => {
     });
     await settle();
     locks.masters[0]!.pause();
-    await clock.advance(5_000);
+    await locks.clock.advance(5_000);
     work.resolve();
     await expect(nested.promise).resolves.toMatchObject({ code: 'LOCK_LOST' });
     await expect(call).rejects.toMatchObject({ code: 'LOCK_LOST' });
@@ -172,7 +164,7 @@ describe('A nested call for a resource that its call chain holds', () => {
     await service.withLock('a', '5s', () => {
       floating = service.withLock('a', { ttl: '5s', reentrant: true }, () => work.promise);
     });
-    await clock.advance(20_000);
+    await locks.clock.advance(20_000);
     await expect(service.tryAcquire('a')).resolves.toBeNull();
     work.resolve('done');
     await expect(floating).resolves.toBe('done');

@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import {
   type CanActivate,
+  type DynamicModule,
   type ExecutionContext,
   Injectable,
   type INestApplication,
@@ -12,15 +13,18 @@ import {
   UnauthorizedException,
   VersioningType,
 } from '@nestjs/common';
+import type { AbstractHttpAdapter } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import { LockService, RedlockModule, getLockServiceToken } from 'nestjs-redlock';
 import { RedlockDashboardModule, type RedlockDashboardOptions } from 'nestjs-redlock/dashboard';
 import { Leader, type Leadership, RedlockLeaderModule } from 'nestjs-redlock/leader';
 import { memoryMasters, RedlockTestingModule } from 'nestjs-redlock/testing';
+import type { InspectionView, StateView } from '../../lib/dashboard/dashboard.js';
 import { eventually } from '../support/eventually.js';
 import { sharedMasters } from '../integration/support/shared-masters.js';
 import { ADAPTERS } from './support/adapters.js';
 import { closeAll, closeLater, listen, logs } from './support/applications.js';
+import { throwing } from '../support/throwing.js';
 
 jest.setTimeout(60_000);
 
@@ -58,41 +62,17 @@ const ACTING: RedlockDashboardOptions = { ...GUARDED, actions: true, actor: user
 /** Wide enough for a busy machine. */
 const PATIENT = { masterTimeout: '2s', restartGuard: false, drainTimeout: 0 } as const;
 
-interface State {
-  readonly instance: string;
-  readonly actions: boolean;
-  readonly log: string;
-  readonly events: readonly {
-    readonly id: number;
-    readonly kind: string;
-    readonly service: unknown;
-    readonly text: string;
-  }[];
-  readonly services: readonly {
-    readonly name: string | null;
-    readonly canVote: boolean;
-    readonly reason: string;
-    readonly masters: readonly Record<string, unknown>[];
-    readonly held: { readonly count: number; readonly locks: readonly { readonly resources: string[] }[] };
-    readonly waiting: { readonly count: number; readonly locks: readonly { readonly resources: string[] }[] };
-  }[];
-}
-
-async function stateOf(url: string, query = ''): Promise<State> {
+async function stateOf(url: string, query = ''): Promise<StateView> {
   const response = await fetch(`${url}/api/state?${query}`, { headers: PAGE });
   expect(response.status).toBe(200);
-  return (await response.json()) as State;
+  return (await response.json()) as StateView;
 }
 
-interface Inspection extends Record<string, unknown> {
-  readonly ticket?: string;
-}
-
-async function inspectionOf(url: string, resource: string, more: Record<string, string> = {}): Promise<Inspection> {
+async function inspectionOf(url: string, resource: string, more: Record<string, string> = {}): Promise<InspectionView> {
   const query = new URLSearchParams({ resource, ...more });
   const response = await fetch(`${url}/api/inspect?${query.toString()}`, { headers: PAGE });
   expect(response.status).toBe(200);
-  return (await response.json()) as Inspection;
+  return (await response.json()) as InspectionView;
 }
 
 /** What the page sends to release the lock on a resource by force. */
@@ -107,7 +87,8 @@ async function release(url: string, body: object, headers: Record<string, string
 
 /** Unlike `fetch`, this function can send any header. */
 async function answerTo(method: string, url: string, headers: Record<string, string>, sent = '') {
-  const request = requestOf(url, { method, headers }).end(sent);
+  const length = method === 'POST' && { 'content-length': String(Buffer.byteLength(sent)) };
+  const request = requestOf(url, { method, headers: { ...headers, ...length } }).end(sent);
   const [response] = (await once(request, 'response')) as [NodeJS.ReadableStream & { statusCode: number }];
   return { status: response.statusCode, body: await text(response) };
 }
@@ -116,23 +97,29 @@ async function statusOf(...request: Parameters<typeof answerTo>): Promise<number
   return (await answerTo(...request)).status;
 }
 
+type Masters = readonly string[] | ReturnType<typeof memoryMasters>;
+
+const onMasters = (masters: Masters): DynamicModule => RedlockModule.forRoot({ masters: [...masters], ...PATIENT });
+
+/** What an application has beside its lock services and its dashboard. */
+interface More extends ModuleMetadata {
+  readonly adapter?: AbstractHttpAdapter | undefined;
+  readonly prepare?: (app: INestApplication) => unknown;
+}
+
+/** An application with these lock services and this dashboard, and the address of the dashboard. */
+async function startOn(redlock: readonly DynamicModule[], { adapter, prepare, imports = [], ...more }: More = {}) {
+  const { app, url } = await listen({ ...more, imports: [...redlock, ...imports] }, adapter, prepare);
+  return { app, url: `${url}/admin/locks`, locks: app.get(LockService) };
+}
+
+const DEAD = RedlockModule.forRoot(['redis://127.0.0.1:1']);
+
 afterEach(closeAll);
 
 describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
-  async function start(
-    options: RedlockDashboardOptions,
-    masters: readonly string[] | ReturnType<typeof memoryMasters> = memoryMasters(3),
-    prepare: (app: INestApplication) => unknown = () => undefined,
-    { imports: others = [], providers = [] }: ModuleMetadata = {},
-  ) {
-    const imports = [
-      RedlockModule.forRoot({ masters: [...masters], ...PATIENT }),
-      RedlockDashboardModule.forRoot(options),
-      ...others,
-    ];
-    const { app, url } = await listen({ imports, providers }, adapter(), prepare);
-    return { app, url: `${url}/admin/locks`, locks: app.get(LockService) };
-  }
+  const start = (options: RedlockDashboardOptions, masters: Masters = memoryMasters(3), more: More = {}) =>
+    startOn([onMasters(masters), RedlockDashboardModule.forRoot(options)], { adapter: adapter(), ...more });
 
   it('leads from its path to a page whose files exist, with a strict content security policy', async () => {
     const { url } = await start(GUARDED);
@@ -196,12 +183,8 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
       await eventually(async () => (await stateOf(url)).events.some(({ kind }) => kind === 'bad'));
       const { events } = await stateOf(url, `log=${log}&after=1`);
       expect(events[0]!.id).toBe(2);
-      expect(events).toContainEqual(
-        expect.objectContaining({
-          kind: 'bad',
-          text: expect.stringMatching(/^no lock can be taken: 1 of 3 masters vote \(/),
-        }),
-      );
+      const said: unknown = expect.stringMatching(/^no lock can be taken: 1 of 3 masters vote \(/);
+      expect(events).toContainEqual(expect.objectContaining({ kind: 'bad', text: said }));
 
       await masters.servers[1]!.restart();
       await eventually(async () => (await stateOf(url)).events.at(-1)!.text.startsWith('locks can be taken again'));
@@ -212,13 +195,8 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
       const lock = await locks.acquire('a b/ü', '30s');
       const held = await inspectionOf(url, 'a b/ü');
       const holder = { instance: locks.status().instance, since: expect.any(Number) };
-      expect(held).toMatchObject({
-        resource: 'a b/ü',
-        state: 'held',
-        remaining: expect.any(Number),
-        holder,
-        waiting: 0,
-      });
+      const remaining: unknown = expect.any(Number);
+      expect(held).toMatchObject({ resource: 'a b/ü', state: 'held', remaining, holder, waiting: 0 });
       expect(held.masters).toHaveLength(3);
       expect(held).not.toHaveProperty('ticket');
       await lock.release();
@@ -234,8 +212,7 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
           await ended;
         }
       }
-      const leader = { imports: [RedlockLeaderModule], providers: [Outbox] };
-      const { url } = await start(GUARDED, masters.urls, undefined, leader);
+      const { url } = await start(GUARDED, masters.urls, { imports: [RedlockLeaderModule], providers: [Outbox] });
       await eventually(async () => typeof (await inspectionOf(url, 'leader:outbox')).term === 'number');
       const { events } = await stateOf(url);
       expect(events.map(({ text }) => text)).toContainEqual(expect.stringMatching(/^this instance leads "outbox" in/));
@@ -288,10 +265,11 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
   });
 
   it('uses relative addresses only, below a global prefix and in an application with versions', async () => {
-    const { app } = await start(GUARDED, memoryMasters(1), (created) => {
+    const prepare = (created: INestApplication): void => {
       created.setGlobalPrefix('internal');
       created.enableVersioning({ type: VersioningType.URI });
-    });
+    };
+    const { app } = await start(GUARDED, memoryMasters(1), { prepare });
     const host = (await app.getUrl()).replace('[::1]', '127.0.0.1');
     const answer = await fetch(`${host}/internal/admin/locks?from=mail`, { headers: TICKET, redirect: 'manual' });
     expect([answer.status, answer.headers.get('location')]).toEqual([302, 'locks/page/index.html']);
@@ -390,11 +368,7 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
       [{ ...JSON_ACTION, origin: 'null' }, 403],
       [{ ...JSON_ACTION, 'content-type': 'text/plain' }, 415],
     ] as const) {
-      const length = String(Buffer.byteLength(body));
-      expect([
-        headers,
-        await statusOf('POST', `${url}/api/release`, { ...headers, 'content-length': length }, body),
-      ]).toEqual([headers, status]);
+      expect([headers, await statusOf('POST', `${url}/api/release`, headers, body)]).toEqual([headers, status]);
     }
     const elsewhere = { ...PAGE, 'sec-fetch-site': 'cross-site' };
     expect(await statusOf('GET', `${url}/api/state`, elsewhere)).toBe(403);
@@ -433,14 +407,7 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
       const proxied = { ...rebound, host: '10.0.0.1', 'x-forwarded-host': `${host}:3000` };
       expect([path, await statusOf('GET', url + path, proxied)]).toEqual([path, 403]);
     }
-    expect(
-      await statusOf(
-        'POST',
-        `${url}/api/release`,
-        { ...rebound, 'content-length': String(Buffer.byteLength(action)) },
-        action,
-      ),
-    ).toBe(403);
+    expect(await statusOf('POST', `${url}/api/release`, rebound, action)).toBe(403);
     await lock.extend();
   });
 
@@ -471,9 +438,7 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
   it('awaits the name of the user, and releases nothing without it', async () => {
     const actors = [
       async () => Promise.reject(new Error('no session')),
-      () => {
-        throw new Error('no session');
-      },
+      throwing(new Error('no session')),
       async () => Promise.resolve(''),
       async () => Promise.reject(new UnauthorizedException('sign in')),
       async () => Promise.resolve('anna'),
@@ -497,21 +462,16 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
   });
 
   it('shows several lock services', async () => {
-    const imports = [
-      RedlockModule.forRoot({ masters: memoryMasters(1) }),
-      RedlockModule.forRoot({ masters: memoryMasters(1), name: 'billing', drainTimeout: 0 }),
-      RedlockDashboardModule.forRoot(GUARDED),
-    ];
-    const { app, url } = await listen({ imports }, adapter());
-    const dashboard = `${url}/admin/locks`;
+    const billing = RedlockModule.forRoot({ masters: memoryMasters(1), name: 'billing', drainTimeout: 0 });
+    const { app, url } = await start(GUARDED, memoryMasters(1), { imports: [billing] });
     await app.get<LockService>(getLockServiceToken('billing')).acquire('invoice', '30s');
-    const { services } = await stateOf(dashboard);
+    const { services } = await stateOf(url);
     expect(services.map(({ name, held }) => [name, held.count])).toEqual([
       [null, 0],
       ['billing', 1],
     ]);
-    expect(await inspectionOf(dashboard, 'invoice', { service: 'billing' })).toMatchObject({ state: 'held' });
-    expect(await inspectionOf(dashboard, 'invoice')).toMatchObject({ state: 'free' });
+    expect(await inspectionOf(url, 'invoice', { service: 'billing' })).toMatchObject({ state: 'held' });
+    expect(await inspectionOf(url, 'invoice')).toMatchObject({ state: 'free' });
   });
 
   it('does not delay the end of the application while a page is open', async () => {
@@ -525,10 +485,8 @@ describe.each(ADAPTERS)('The dashboard on $platform', ({ adapter }) => {
 describe('The dashboard', () => {
   it('calls a lock released, and shows it as such, once no quorum is left that could extend it', async () => {
     const masters = memoryMasters(3);
-    const imports = [RedlockModule.forRoot({ masters, ...PATIENT }), RedlockDashboardModule.forRoot(ACTING)];
-    const { app, url: base } = await listen({ imports });
-    const url = `${base}/admin/locks`;
-    await app.get(LockService).acquire('a', '30s');
+    const { url, locks } = await startOn([onMasters(masters), RedlockDashboardModule.forRoot(ACTING)]);
+    await locks.acquire('a', '30s');
     for (const master of masters.slice(1)) master.takeDown();
     const tried = await release(url, await forced(url, 'a'));
     expect(await tried.json()).toMatchObject({ released: false, taken: ['memory-1'] });
@@ -546,30 +504,23 @@ describe('The dashboard', () => {
       inject: [Users],
       useFactory: (users: Users) => ({ actions: users.admitted.length > 0 }),
     });
-    const { url } = await listen({ imports: [RedlockModule.forRoot({ masters: memoryMasters(1) }), dashboard] });
-    expect((await stateOf(`${url}/admin/locks`)).actions).toBe(true);
+    const { url } = await startOn([onMasters(memoryMasters(1)), dashboard]);
+    expect((await stateOf(url)).actions).toBe(true);
   });
 
   it('shows a service once that replaces the one of the application in a test', async () => {
-    const imports = [
-      RedlockModule.forRoot(['redis://127.0.0.1:1']),
-      RedlockDashboardModule.forRoot(GUARDED),
-      RedlockTestingModule.forRoot(),
-    ];
-    const { app, url } = await listen({ imports });
-    const lock = await app.get(LockService).acquire('a', '30s');
-    const { services, events } = await stateOf(`${url}/admin/locks`);
+    const dashboard = RedlockDashboardModule.forRoot(GUARDED);
+    const { url, locks } = await startOn([DEAD, dashboard, RedlockTestingModule.forRoot()]);
+    const lock = await locks.acquire('a', '30s');
+    const { services, events } = await stateOf(url);
     expect(services).toMatchObject([{ name: null, held: { count: 1 } }]);
     expect(events).toHaveLength(1);
     await lock.release();
   });
 
   it('starts without a service that a test has replaced by an object of its own, and names it', async () => {
-    const imports = [
-      RedlockModule.forRoot(['redis://127.0.0.1:1']),
-      RedlockModule.forRoot({ name: 'billing', masters: memoryMasters(1) }),
-      RedlockDashboardModule.forRoot(GUARDED),
-    ];
+    const billing = RedlockModule.forRoot({ name: 'billing', masters: memoryMasters(1) });
+    const imports = [DEAD, billing, RedlockDashboardModule.forRoot(GUARDED)];
     const module = await Test.createTestingModule({ imports })
       .overrideProvider(LockService)
       .useValue({ acquire: () => Promise.resolve({}) })
@@ -585,10 +536,10 @@ describe('The dashboard', () => {
   });
 
   it('says that locking is off, and shows neither masters nor locks then', async () => {
-    const imports = [RedlockModule.forRoot({ enabled: false }), RedlockDashboardModule.forRoot(GUARDED)];
-    const { app, url } = await listen({ imports });
-    await app.get(LockService).acquire('a', '30s');
-    const { services, events } = await stateOf(`${url}/admin/locks`);
+    const off = RedlockModule.forRoot({ enabled: false });
+    const { url, locks } = await startOn([off, RedlockDashboardModule.forRoot(GUARDED)]);
+    await locks.acquire('a', '30s');
+    const { services, events } = await stateOf(url);
     const reason = 'Locking is off by `enabled: false`: everything runs without locks, and excludes nothing.';
     expect(services).toMatchObject([{ isOff: true, canVote: false, reason, masters: [], held: { count: 0 } }]);
     expect(events).toMatchObject([{ kind: 'warning', text: reason }]);
@@ -596,7 +547,7 @@ describe('The dashboard', () => {
 
   it('warns at boot if it has no guard of its own', async () => {
     const dashboard = RedlockDashboardModule.forRoot({ guards: 'none' });
-    const { url } = await listen({ imports: [RedlockModule.forRoot({ masters: memoryMasters(1) }), dashboard] });
+    const { url } = await listen({ imports: [onMasters(memoryMasters(1)), dashboard] });
     expect(logs).toContain(
       "warn the dashboard of locks has no guard of its own, because of guards: 'none': " +
         'it is served under IP addresses, localhost only',

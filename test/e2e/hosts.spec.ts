@@ -16,7 +16,7 @@ import {
 import { ContextIdFactory, LazyModuleLoader, ModuleRef } from '@nestjs/core';
 import { getLockServiceToken, InjectLockService, LockService, WithLock } from 'nestjs-redlock';
 import { boot, closeAll, listen } from './support/applications.js';
-import { Locks } from './support/locks.js';
+import { jobUnder, Locks } from './support/locks.js';
 
 let locks: Locks;
 
@@ -337,13 +337,7 @@ describe('Several applications and services in one process', () => {
 
   it('work without a service that has no name', async () => {
     locks = new Locks(1, { name: 'only' });
-    @Injectable()
-    class Named {
-      @WithLock('n', { service: 'only' })
-      async run(): Promise<boolean> {
-        return locks.held;
-      }
-    }
+    const Named = jobUnder('n', { service: 'only' }, async () => locks.held);
     const app = await boot({ imports: [locks.module()], providers: [Named] });
     await expectLocked(app.get(Named));
   });

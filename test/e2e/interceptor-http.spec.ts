@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import {
   ArgumentMetadata,
   Controller,
@@ -18,20 +18,19 @@ import {
   UseInterceptors,
 } from '@nestjs/common';
 import { LockInterceptor, type LockInterceptorOptions, LockService } from 'nestjs-redlock';
-import { ManualClock } from 'nestjs-redlock/testing';
 import { once } from 'node:events';
 import { get as request, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { from, merge, Observable, Subject, take, throwError } from 'rxjs';
 import { eventually } from '../support/eventually.js';
 import { ADAPTERS } from './support/adapters.js';
-import { closeAll, listen, type Listening, logs } from './support/applications.js';
+import { listen, type Listening, logs } from './support/applications.js';
 import { deferred, type Deferred, settle } from './support/deferred.js';
-import { Locks } from './support/locks.js';
+import { LocksPerTest } from './support/locks.js';
 import { PassThrough } from 'node:stream';
 
+const locks = new LocksPerTest(3);
+
 describe('LockInterceptor over HTTP', () => {
-  let clock: ManualClock;
-  let locks: Locks;
   let piped: string[];
   let handled: string[];
   let work: Deferred<unknown>;
@@ -40,15 +39,8 @@ describe('LockInterceptor over HTTP', () => {
   let giveUp: Subject<unknown>;
 
   beforeEach(() => {
-    clock = new ManualClock();
-    locks = new Locks(3, { clock });
     [piped, handled, work, started] = [[], [], deferred(), deferred()];
     [subject, giveUp] = [new Subject(), new Subject()];
-  });
-  afterEach(async () => {
-    await closeAll();
-    await locks.expectNothingLeft();
-    expect(clock.pendingTimers).toBe(0);
   });
 
   const idOf = (context: ExecutionContext) => context.switchToHttp().getRequest<{ params: { id: string } }>().params.id;
@@ -219,7 +211,7 @@ describe('LockInterceptor over HTTP', () => {
       await settle();
       subject.next({ n: 1 });
       subject.next({ n: 2 });
-      await clock.advance(30_000);
+      await locks.clock.advance(30_000);
       expect(locks.held).toBe(true);
       subject.complete();
       expect(await (await response).json()).toEqual({ n: 2 });
@@ -267,7 +259,7 @@ describe('LockInterceptor over HTTP', () => {
     it('responds with 500 if the lock was lost, although the handler returned a value', async () => {
       const response = get('slow/7');
       await started.promise;
-      await locks.lose(clock);
+      await locks.lose();
       work.resolve('done');
       expect((await response).status).toBe(500);
     });
@@ -277,7 +269,7 @@ describe('LockInterceptor over HTTP', () => {
       await started.promise;
       await settle();
       subject.next(1);
-      await locks.lose(clock);
+      await locks.lose();
       expect((await response).status).toBe(500);
       expect(subject.observed).toBe(false);
     });
@@ -287,7 +279,7 @@ describe('LockInterceptor over HTTP', () => {
       await started.promise;
       giveUp.error(new RequestTimeoutException());
       expect((await response).status).toBe(408);
-      await clock.advance(30_000);
+      await locks.clock.advance(30_000);
       expect(locks.held).toBe(true);
       work.resolve('done');
       await eventually(() => !locks.held);
@@ -301,7 +293,7 @@ describe('LockInterceptor over HTTP', () => {
       await eventually(async () => (await connections()) === 0);
       giveUp.error(new RequestTimeoutException());
       await settle();
-      await clock.advance(30_000);
+      await locks.clock.advance(30_000);
       expect(locks.held).toBe(true);
       work.resolve('done');
       await eventually(() => !locks.held);
@@ -314,9 +306,9 @@ describe('LockInterceptor over HTTP', () => {
         logs.length = 0;
         const leave = open(`${path}/7`);
         // The first of the two timers belongs to the lock that is held.
-        await eventually(() => clock.pendingTimers > 1);
+        await eventually(() => locks.clock.pendingTimers > 1);
         await leave();
-        await eventually(() => clock.pendingTimers === 1);
+        await eventually(() => locks.clock.pendingTimers === 1);
         await lock.release();
         await settle();
         expect([handled, subject.observed, locks.held, logs]).toEqual([[], false, false, []]);
@@ -335,21 +327,12 @@ describe('LockInterceptor over HTTP', () => {
 });
 
 describe('LockInterceptor on streams', () => {
-  let clock: ManualClock;
-  let locks: Locks;
   let stream: PassThrough;
   let events: Subject<unknown>;
   let setUp: Deferred<Observable<unknown>>;
 
   beforeEach(() => {
-    clock = new ManualClock();
-    locks = new Locks(3, { clock });
     [stream, events, setUp] = [new PassThrough(), new Subject(), deferred()];
-  });
-  afterEach(async () => {
-    await closeAll();
-    await locks.expectNothingLeft();
-    expect(clock.pendingTimers).toBe(0);
   });
 
   type PlatformResponse = ServerResponse & { raw?: ServerResponse; hijack?: () => void };
@@ -441,7 +424,7 @@ describe('LockInterceptor on streams', () => {
         stream.write('first');
         const client = await open(path);
         await client.receives('first');
-        await clock.advance(60_000);
+        await locks.clock.advance(60_000);
         expect(locks.held).toBe(true);
         expect((await open(path)).response.statusCode).toBe(423);
         stream.end('last');
@@ -464,7 +447,7 @@ describe('LockInterceptor on streams', () => {
         stream.write('first');
         const client = await open(path);
         await client.receives('first');
-        await locks.lose(clock);
+        await locks.lose();
         expect(await client.closed()).toBe(false);
         stream.destroy();
       });
@@ -476,7 +459,7 @@ describe('LockInterceptor on streams', () => {
         await eventually(() => events.observed);
         events.next({ data: 'one' });
         await client.receives('data: one');
-        await clock.advance(60_000);
+        await locks.clock.advance(60_000);
         expect(locks.held).toBe(true);
         events.complete();
         expect(await client.closed()).toBe(true);
@@ -499,7 +482,7 @@ describe('LockInterceptor on streams', () => {
       it('while a promise sets them up', async () => {
         const opening = open('events-later');
         await eventually(() => locks.held);
-        await clock.advance(60_000);
+        await locks.clock.advance(60_000);
         expect(locks.held).toBe(true);
         setUp.resolve(from([{ data: 'only' }]));
         const client = await opening;
@@ -518,7 +501,7 @@ describe('LockInterceptor on streams', () => {
         await eventually(() => events.observed);
         events.next({ data: 'one' });
         await client.receives('data: one');
-        await locks.lose(clock);
+        await locks.lose();
         await client.receives('event: error');
         expect(events.observed).toBe(false);
         await client.closed();

@@ -9,10 +9,10 @@ import {
   type Type,
 } from '@nestjs/common';
 import type { TestingModule } from '@nestjs/testing';
-import { RedlockModule } from 'nestjs-redlock';
 import { Elections, Leader, type Leadership, RedlockLeaderModule } from 'nestjs-redlock/leader';
-import { ManualClock, memoryMasters } from 'nestjs-redlock/testing';
+import { ManualClock } from 'nestjs-redlock/testing';
 import { boot, closeAll } from './support/applications.js';
+import { Locks } from './support/locks.js';
 
 const later = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 5));
 let seen: string[] = [];
@@ -68,8 +68,8 @@ class OutboxModule {}
 
 function start(root: Type): Promise<TestingModule> {
   clock = new ManualClock();
-  const options = { masters: memoryMasters(3, clock), clock, restartGuard: false, drainTimeout: 0 };
-  return boot({ imports: [RedlockModule.forRoot(options), RedlockLeaderModule, OutboxModule], providers: [root] });
+  const locks = new Locks(3, { clock, drainTimeout: 0 });
+  return boot({ imports: [locks.module(), RedlockLeaderModule, OutboxModule], providers: [root] });
 }
 
 afterEach(async () => {

@@ -3,13 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Inject, Injectable, type Provider, Scope } from '@nestjs/common';
 import { TerminusModule } from '@nestjs/terminus';
 import type { TestingModule } from '@nestjs/testing';
-import {
-  LockService,
-  QuorumUnavailableError,
-  RedlockModule,
-  type RedlockModuleOptions,
-  WithLock,
-} from 'nestjs-redlock';
+import { LockService, QuorumUnavailableError, type RedlockModuleOptions, WithLock } from 'nestjs-redlock';
 import {
   Elections,
   Leader,
@@ -20,9 +14,11 @@ import {
 } from 'nestjs-redlock/leader';
 import { openTelemetry } from 'nestjs-redlock/opentelemetry';
 import { RedlockHealthIndicator, RedlockHealthModule } from 'nestjs-redlock/terminus';
-import { ManualClock, memoryMasters } from 'nestjs-redlock/testing';
+import { ManualClock } from 'nestjs-redlock/testing';
 import { Telemetry } from '../support/telemetry.js';
 import { boot, closeAll, logs } from './support/applications.js';
+import { Locks } from './support/locks.js';
+import { throwing } from '../support/throwing.js';
 
 const SECOND = 1_000;
 const TTL = 10 * SECOND;
@@ -56,11 +52,11 @@ class Outbox {
 /** Applications that share their masters and their clock. */
 class Cluster {
   readonly clock = new ManualClock();
-  readonly masters = memoryMasters(3, this.clock);
+  readonly locks = new Locks(3, { clock: this.clock, drainTimeout: 0 });
 
   async start(instance: string, more: Partial<RedlockModuleOptions> = {}): Promise<TestingModule> {
     const app = await boot({
-      imports: [RedlockModule.forRoot(this.options(instance, more)), RedlockLeaderModule, ...HEALTH],
+      imports: [this.locks.module({ instance, ...more }), RedlockLeaderModule, ...HEALTH],
       providers: [Outbox, { provide: INSTANCE, useValue: instance }],
     });
     await this.clock.advance(10);
@@ -71,11 +67,6 @@ class Cluster {
     const closing = app.close();
     await this.clock.advance(within);
     await closing;
-  }
-
-  options(instance: string, more: Partial<RedlockModuleOptions> = {}): RedlockModuleOptions {
-    const { masters, clock } = this;
-    return { masters, clock, instance, restartGuard: false, drainTimeout: 0, ...more };
   }
 }
 
@@ -154,7 +145,7 @@ describe('Applications with a method under @Leader', () => {
 
   it('say that they cannot see the leader during an outage', async () => {
     const app = await cluster.start('a');
-    for (const master of cluster.masters) master.takeDown();
+    cluster.locks.each('takeDown');
     await expect(app.get(Elections).leader('outbox')).rejects.toThrow(QuorumUnavailableError);
     await expect(app.get(Elections).leader('outbox')).rejects.toThrow('see which instance leads "outbox"');
     await cluster.clock.advance(TTL);
@@ -175,15 +166,11 @@ describe('Applications with a method under @Leader', () => {
   it('report events to observers, which may throw, be slow, or be removed', async () => {
     const events: string[] = [];
     const app = await boot({
-      imports: [RedlockModule.forRoot(cluster.options('a')), RedlockLeaderModule],
+      imports: [cluster.locks.module({ instance: 'a' }), RedlockLeaderModule],
       providers: [Outbox, { provide: INSTANCE, useValue: 'a' }],
     });
     const elections = app.get(Elections);
-    elections.observe({
-      elected: () => {
-        throw new Error('a bug in an observer');
-      },
-    });
+    elections.observe({ elected: throwing(new Error('a bug in an observer')) });
     const slow = async (event: string): Promise<void> => {
       await new Promise((resolve) => setTimeout(resolve, 5));
       events.push(event);
@@ -277,7 +264,7 @@ async function leadershipOf(app: TestingModule): Promise<Leadership> {
 
 describe('A method under @Leader that is declared wrongly', () => {
   const bootWith = (...providers: Provider[]): Promise<TestingModule> =>
-    boot({ imports: [RedlockModule.forRoot(cluster.options('a')), RedlockLeaderModule], providers });
+    boot({ imports: [cluster.locks.module({ instance: 'a' }), RedlockLeaderModule], providers });
 
   function declared(name: unknown, options?: unknown): Provider {
     class Worker {
@@ -318,7 +305,7 @@ describe('A method under @Leader that is declared wrongly', () => {
   });
 
   it('is refused without its module, also in an object that a factory has made', async () => {
-    const imports = [RedlockModule.forRoot(cluster.options('a'))];
+    const imports = [cluster.locks.module({ instance: 'a' })];
     await expect(boot({ imports, providers: [declared('x')] })).rejects.toThrow(
       'the elections of nestjs-redlock/leader: import RedlockLeaderModule beside RedlockModule',
     );
@@ -375,8 +362,8 @@ describe('Elections of one name in two lock services', () => {
   it('are two elections', async () => {
     const app = await boot({
       imports: [
-        RedlockModule.forRoot(cluster.options('a')),
-        RedlockModule.forRoot({ ...cluster.options('a'), name: 'billing', masters: memoryMasters(1, cluster.clock) }),
+        cluster.locks.module({ instance: 'a' }),
+        new Locks(1, { clock: cluster.clock, name: 'billing' }).module(),
         RedlockLeaderModule,
       ],
       providers: [Worker],

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import {
   type ArgumentsHost,
   Catch,
@@ -19,25 +19,18 @@ import {
   LockServiceStoppedError,
   WithLock,
 } from 'nestjs-redlock';
-import { ManualClock } from 'nestjs-redlock/testing';
 import { ADAPTERS } from './support/adapters.js';
-import { closeAll, listen, logs } from './support/applications.js';
-import { Locks } from './support/locks.js';
+import { listen, logs } from './support/applications.js';
+import { LocksPerTest } from './support/locks.js';
 
-let clock: ManualClock;
-let locks: Locks;
 let held: Lock | undefined;
 
-beforeEach(() => {
-  clock = new ManualClock();
-  locks = new Locks(3, { clock });
-});
 afterEach(async () => {
   await held?.release();
   held = undefined;
-  await closeAll();
-  await locks.expectNothingLeft();
 });
+
+const locks = new LocksPerTest(3);
 
 /** Acquires the resource outside of all requests. */
 async function hold(app: INestApplicationContext, ttl = 8_200): Promise<void> {
@@ -88,8 +81,6 @@ const UNAVAILABLE = {
 /** What the filter and Nest log about requests. */
 const linesOf = (level: string) => logs.filter((line) => line.startsWith(`${level} `));
 
-const takeDown = () => locks.masters.forEach((master) => master.takeDown());
-
 async function get(url: string) {
   const response = await fetch(url);
   const [text, retryAfter] = [await response.text(), response.headers.get('retry-after')];
@@ -121,7 +112,7 @@ describe.each(ADAPTERS)('LockExceptionFilter on $platform', ({ platform, adapter
 
   it('answers an outage with 503, and warns once', async () => {
     const { url } = await start();
-    takeDown();
+    locks.each('takeDown');
     logs.length = 0;
     for (let request = 1; request <= 3; request++) {
       expect(await get(`${url}/locked`)).toEqual(UNAVAILABLE);
@@ -223,7 +214,7 @@ describe('LockExceptionFilter', () => {
       const { url } = await listen({ imports: [locks.module()], controllers: [Orders] }, undefined, (app) =>
         app.useGlobalFilters(new LockExceptionFilter()),
       );
-      takeDown();
+      locks.each('takeDown');
       const warningsAt: number[] = [];
       for (const now of [1_000, 50_000, 100_000, 170_000]) {
         logs.length = 0;

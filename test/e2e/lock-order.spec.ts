@@ -26,6 +26,11 @@ class Orders {
     return this.accounts.debit(id);
   }
 
+  @WithLock((id: string) => [`order:${id}`, `account:${id}`])
+  async settle(id: string): Promise<string> {
+    return `settled ${id}`;
+  }
+
   @WithLock((id: string) => `account:${id}`)
   cancel(id: string): Promise<string> {
     return this.locks.withLock(`order:${id}`, async () => 'cancelled');
@@ -85,6 +90,11 @@ describe('Methods that nest two locks in different orders', () => {
     expect(await (await fetch(url)).text()).toBe('bought');
     expect(warnings()).toEqual([expect.stringContaining('"account:1" (LockInterceptor on Shop.buy) is held while')]);
   });
+});
+
+it('A method that nests a lock and one that takes both at once do not wait for each other', async () => {
+  const orders = (await boot(module({ lockOrder: 'error' }))).get(Orders);
+  expect(await Promise.all([orders.ship('7'), orders.settle('7')])).toEqual(['debited 7', 'settled 7']);
 });
 
 it.each([

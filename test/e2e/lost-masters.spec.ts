@@ -63,103 +63,97 @@ function load(locks: LockService): AsyncDisposable {
   };
 }
 
-describe('An application whose masters are killed under load', () => {
-  it('logs each lost connection, the lost quorum and lock, and their return, once and in order', async () => {
-    const events: string[] = [];
-    const observer: LockObserver = {
-      masterLost: () => events.push('lost'),
-      masterFound: () => events.push('found'),
-      masterQuarantined: () => events.push('quarantined'),
-      masterVotesAgain: () => events.push('votes again'),
-      quorumLost: (voting, all, { canVote }) => events.push(`quorum lost: ${voting} of ${all}, ${canVote}`),
-      quorumRestored: (voting, all, { canVote }) => events.push(`quorum restored: ${voting} of ${all}, ${canVote}`),
-      lockInDanger: (resources) => events.push(`in danger: ${resources.join()}`),
-      lockLost: ({ cause }) => events.push(cause),
-      stopped: () => events.push('stopped'),
-    };
-    const locks = await start({ observers: [observer] });
-    events.length = 0;
-    const from = lines().length;
-    const [a, b] = masters.servers;
-    const lost = '(a: unreachable, broken; b: unreachable, broken; c: granted)';
-    await using _ = load(locks);
-    await locks.acquire('held', { extend: true });
+it('An application whose masters are killed under load logs each lost connection, the lost quorum and lock, and their return, once and in order', async () => {
+  const events: string[] = [];
+  const observer: LockObserver = {
+    masterLost: () => events.push('lost'),
+    masterFound: () => events.push('found'),
+    masterQuarantined: () => events.push('quarantined'),
+    masterVotesAgain: () => events.push('votes again'),
+    quorumLost: (voting, all, { canVote }) => events.push(`quorum lost: ${voting} of ${all}, ${canVote}`),
+    quorumRestored: (voting, all, { canVote }) => events.push(`quorum restored: ${voting} of ${all}, ${canVote}`),
+    lockInDanger: (resources) => events.push(`in danger: ${resources.join()}`),
+    lockLost: ({ cause }) => events.push(cause),
+    stopped: () => events.push('stopped'),
+  };
+  const locks = await start({ observers: [observer] });
+  events.length = 0;
+  const from = lines().length;
+  const [a, b] = masters.servers;
+  const lost = '(a: unreachable, broken; b: unreachable, broken; c: granted)';
+  await using _ = load(locks);
+  await locks.acquire('held', { extend: true });
 
-    await a!.kill();
-    expect(await nextLines(from, 1)).toEqual(['warn lost the connection to a: broken']);
-    await b!.kill();
-    expect(await nextLines(from + 1, 4)).toEqual([
-      'warn lost the connection to b: broken',
-      'error no lock can be taken: 1 of 3 masters vote (a: down, broken; b: down, broken)',
-      'warn the lock on "held" is in danger: it is lost in N ms unless a quorum of masters agrees to extend it ' + lost,
-      `warn lost the lock on "held": its validity ended before a quorum of masters agreed to extend it ${lost}`,
-    ]);
-    await a!.restart();
-    expect(await nextLines(from + 5, 5)).toEqual([
-      'log connected to a again',
-      'warn master a does not vote for up to N ms, since it lost its data: it may have lost locks that are held (see restartGuard and durable)',
-      'warn no lock until T at the latest: 1 of 3 masters vote (a: quarantined, it lost its data; b: down, broken)',
-      'log master a votes again',
-      'log locks can be taken again: 2 of 3 masters vote',
-    ]);
-    expect(events).toEqual([
-      ...['lost', 'lost', 'quorum lost: 1 of 3, false', 'in danger: held', 'expired'],
-      ...['found', 'quarantined', 'votes again', 'quorum restored: 2 of 3, true'],
-    ]);
-    await closeAll();
-    expect(events.slice(9)).toEqual(['stopped']);
-  });
+  await a!.kill();
+  expect(await nextLines(from, 1)).toEqual(['warn lost the connection to a: broken']);
+  await b!.kill();
+  expect(await nextLines(from + 1, 4)).toEqual([
+    'warn lost the connection to b: broken',
+    'error no lock can be taken: 1 of 3 masters vote (a: down, broken; b: down, broken)',
+    'warn the lock on "held" is in danger: it is lost in N ms unless a quorum of masters agrees to extend it ' + lost,
+    `warn lost the lock on "held": its validity ended before a quorum of masters agreed to extend it ${lost}`,
+  ]);
+  await a!.restart();
+  expect(await nextLines(from + 5, 5)).toEqual([
+    'log connected to a again',
+    'warn master a does not vote for up to N ms, since it lost its data: it may have lost locks that are held (see restartGuard and durable)',
+    'warn no lock until T at the latest: 1 of 3 masters vote (a: quarantined, it lost its data; b: down, broken)',
+    'log master a votes again',
+    'log locks can be taken again: 2 of 3 masters vote',
+  ]);
+  expect(events).toEqual([
+    ...['lost', 'lost', 'quorum lost: 1 of 3, false', 'in danger: held', 'expired'],
+    ...['found', 'quarantined', 'votes again', 'quorum restored: 2 of 3, true'],
+  ]);
+  await closeAll();
+  expect(events.slice(9)).toEqual(['stopped']);
 });
 
-describe('An application whose masters freeze under load', () => {
-  it('logs silent masters, the lost quorum and lock, and their return, once and in order', async () => {
-    const locks = await start();
-    const from = lines().length;
-    const frozen = masters.servers.slice(0, 2);
-    const silence = 'silent, it leaves requests unanswered';
-    await using _ = load(locks);
-    await locks.acquire('held', { extend: true });
+it('An application whose masters freeze under load logs silent masters, the lost quorum and lock, and their return, once and in order', async () => {
+  const locks = await start();
+  const from = lines().length;
+  const frozen = masters.servers.slice(0, 2);
+  const silence = 'silent, it leaves requests unanswered';
+  await using _ = load(locks);
+  await locks.acquire('held', { extend: true });
 
-    for (const server of frozen) server.pause();
-    const said = await nextLines(from, 5);
-    expect(said.slice(0, 2).sort()).toEqual(
-      ['a', 'b'].map((name) => `warn master ${name} has stopped answering: it is only probed`),
-    );
-    expect(said.slice(2)).toEqual([
-      `error no lock can be taken: 1 of 3 masters vote (a: ${silence}; b: ${silence})`,
-      expect.stringMatching(/^warn the lock on "held" is in danger: .* \(a: [a-z ,]+; b: [a-z ,]+; c: granted\)$/),
-      expect.stringMatching(
-        /^warn lost the lock on "held": .* \(a: silent, not asked; b: silent, not asked; c: granted\)$/,
-      ),
-    ]);
-    for (const server of frozen) server.resume();
-    expect((await nextLines(from + 5, 3)).sort()).toEqual([
-      'log locks can be taken again: 2 of 3 masters vote',
-      'log master a answers again',
-      'log master b answers again',
-    ]);
-  });
+  for (const server of frozen) server.pause();
+  const said = await nextLines(from, 5);
+  expect(said.slice(0, 2).sort()).toEqual(
+    ['a', 'b'].map((name) => `warn master ${name} has stopped answering: it is only probed`),
+  );
+  expect(said.slice(2)).toEqual([
+    `error no lock can be taken: 1 of 3 masters vote (a: ${silence}; b: ${silence})`,
+    expect.stringMatching(/^warn the lock on "held" is in danger: .* \(a: [a-z ,]+; b: [a-z ,]+; c: granted\)$/),
+    expect.stringMatching(
+      /^warn lost the lock on "held": .* \(a: silent, not asked; b: silent, not asked; c: granted\)$/,
+    ),
+  ]);
+  for (const server of frozen) server.resume();
+  expect((await nextLines(from + 5, 3)).sort()).toEqual([
+    'log locks can be taken again: 2 of 3 masters vote',
+    'log master a answers again',
+    'log master b answers again',
+  ]);
 });
 
-describe('An application that does not wait for its masters', () => {
-  it('logs that no lock can be taken, each master that comes up, and that locks are available', async () => {
-    for (const server of masters.servers) await server.kill();
-    await start({ lazyConnect: true });
-    const down = (name: string): string => `${name}: down, broken`;
-    expect(await nextLines(0, 2)).toEqual([
-      'log locks need 2 of 3 masters: a, b, c; ttl N ms',
-      `error no lock can be taken: 0 of 3 masters vote (${['a', 'b', 'c'].map(down).join('; ')})`,
-    ]);
-    for (const server of masters.servers) await server.restart();
-    const said = await nextLines(2, 7);
-    expect([...said].sort()).toEqual(
-      [
-        ...['a', 'b', 'c'].flatMap((name) => [`log connected to ${name}`, `debug master ${name} is new, and votes`]),
-        'log locks are available: 2 of 3 masters vote',
-      ].sort(),
-    );
-    expect(said.indexOf('log locks are available: 2 of 3 masters vote')).toBeGreaterThanOrEqual(5);
-  });
+it('An application that does not wait for its masters logs that no lock can be taken, each master that comes up, and that locks are available', async () => {
+  for (const server of masters.servers) await server.kill();
+  await start({ lazyConnect: true });
+  const down = (name: string): string => `${name}: down, broken`;
+  expect(await nextLines(0, 2)).toEqual([
+    'log locks need 2 of 3 masters: a, b, c; ttl N ms',
+    `error no lock can be taken: 0 of 3 masters vote (${['a', 'b', 'c'].map(down).join('; ')})`,
+  ]);
+  for (const server of masters.servers) await server.restart();
+  const said = await nextLines(2, 7);
+  expect([...said].sort()).toEqual(
+    [
+      ...['a', 'b', 'c'].flatMap((name) => [`log connected to ${name}`, `debug master ${name} is new, and votes`]),
+      'log locks are available: 2 of 3 masters vote',
+    ].sort(),
+  );
+  expect(said.indexOf('log locks are available: 2 of 3 masters vote')).toBeGreaterThanOrEqual(5);
 });
 
 describe('An application that closes', () => {

@@ -3,10 +3,10 @@ import { defaultMaxListeners, getEventListeners } from 'node:events';
 import { afterEach, expect, it, jest } from '@jest/globals';
 import { Injectable, type Type } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
-import { RedlockModule } from 'nestjs-redlock';
 import { LockedInterval, RedlockScheduleModule } from 'nestjs-redlock/schedule';
-import { ManualClock, memoryMasters } from 'nestjs-redlock/testing';
+import { ManualClock } from 'nestjs-redlock/testing';
 import { boot, closeAll } from './support/applications.js';
+import { Locks } from './support/locks.js';
 
 const JOBS = 200;
 const MINUTE = 60_000;
@@ -41,12 +41,11 @@ it('Hundreds of jobs leave no signal with more listeners than Node takes for a l
     most = Math.max(most, getEventListeners(this, args[0]).length);
   });
   const clock = new ManualClock(Date.UTC(2026, 0, 1, 0, 0, 30));
-  const masters = memoryMasters(3, clock);
+  const locks = new Locks(3, { clock, drainTimeout: 0 });
   const ran: string[] = [];
   for (const instance of ['a', 'b']) {
     const providers = Array.from({ length: JOBS }, (_, index) => jobOf(`job${index}`, ran));
-    const locks = RedlockModule.forRoot({ masters, clock, instance, restartGuard: false, drainTimeout: 0 });
-    await boot({ imports: [locks, ScheduleModule.forRoot(), RedlockScheduleModule], providers });
+    await boot({ imports: [locks.module({ instance }), ScheduleModule.forRoot(), RedlockScheduleModule], providers });
     await clock.settle();
   }
   await clock.advance(2 * MINUTE);

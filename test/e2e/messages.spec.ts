@@ -11,30 +11,22 @@ import { EventEmitter2, EventEmitterModule, OnEvent } from '@nestjs/event-emitte
 import { type ClientProxy, EventPattern, MessagePattern, Payload, RpcException } from '@nestjs/microservices';
 import { MessageBody, SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { type Lock, LockExceptionFilter, LockInterceptor, LockService, WithLock } from 'nestjs-redlock';
-import { ManualClock } from 'nestjs-redlock/testing';
 import { firstValueFrom, lastValueFrom, merge, Observable, Subject, take, toArray } from 'rxjs';
 import { eventually } from '../support/eventually.js';
-import { boot, closeAll, externally, logs } from './support/applications.js';
+import { boot, externally, logs } from './support/applications.js';
 import { type Deferred, deferred, settle } from './support/deferred.js';
-import { Locks } from './support/locks.js';
+import { LocksPerTest } from './support/locks.js';
 import { type SocketClient, startGateway, startMicroservice } from './support/messages.js';
+import { throwing } from '../support/throwing.js';
 
-let clock: ManualClock;
-let locks: Locks;
+const locks = new LocksPerTest(3);
 let values: Subject<unknown>;
 let seen: Deferred<boolean>;
 let giveUp: Subject<unknown>;
 let work: Deferred;
 
 beforeEach(() => {
-  clock = new ManualClock();
-  locks = new Locks(3, { clock });
   [values, seen, giveUp, work] = [new Subject(), deferred(), new Subject(), deferred()];
-});
-afterEach(async () => {
-  await closeAll();
-  await locks.expectNothingLeft();
-  expect(clock.pendingTimers).toBe(0);
 });
 
 /** Gives up when the test decides, as an interceptor with a time limit does. */
@@ -165,7 +157,7 @@ describe('LockInterceptor on messages of a microservice', () => {
     const received = lastValueFrom(client.send('values', 'pen').pipe(toArray()));
     await eventually(() => values.observed);
     values.next(1);
-    await clock.advance(30_000);
+    await locks.clock.advance(30_000);
     expect(locks.held).toBe(true);
     values.next(2);
     values.complete();
@@ -176,7 +168,7 @@ describe('LockInterceptor on messages of a microservice', () => {
     const received = lastValueFrom(client.send('values', 'pen')).catch((error: unknown) => error);
     await eventually(() => values.observed);
     values.next(1);
-    await locks.lose(clock);
+    await locks.lose();
     expect(values.observed).toBe(false);
     expect(await received).toMatchObject({ status: 'error' });
   });
@@ -186,10 +178,10 @@ describe('LockInterceptor on messages of a microservice', () => {
     logs.length = 0;
     const received = lastValueFrom(client.send('limited', 'pen')).catch((error: unknown) => error);
     // The first of the two timers belongs to the lock that is held.
-    await eventually(() => clock.pendingTimers > 1);
+    await eventually(() => locks.clock.pendingTimers > 1);
     giveUp.error(new RpcException('too late'));
     expect(await received).toMatchObject({ message: 'too late' });
-    await eventually(() => clock.pendingTimers === 1);
+    await eventually(() => locks.clock.pendingTimers === 1);
     await expectNothingRuns(lock);
   });
 
@@ -239,9 +231,7 @@ describe('LockInterceptor on messages of a gateway', () => {
     broken(): Observable<unknown> {
       return new Observable(() => {
         seen.resolve(true);
-        return () => {
-          throw new Error('teardown');
-        };
+        return throwing(new Error('teardown'));
       });
     }
   }
@@ -265,9 +255,9 @@ describe('LockInterceptor on messages of a gateway', () => {
     const lock = await service.acquire('room:a', '30s');
     logs.length = 0;
     client.send('waiting', 'a');
-    await eventually(() => clock.pendingTimers > 1);
+    await eventually(() => locks.clock.pendingTimers > 1);
     await client.terminate();
-    await eventually(() => clock.pendingTimers === 1);
+    await eventually(() => locks.clock.pendingTimers === 1);
     await expectNothingRuns(lock);
   });
 
@@ -276,7 +266,7 @@ describe('LockInterceptor on messages of a gateway', () => {
     await eventually(() => values.observed);
     await client.terminate();
     await settle();
-    await clock.advance(30_000);
+    await locks.clock.advance(30_000);
     expect([locks.held, values.observed]).toEqual([true, true]);
     values.next({ event: 'n', data: 1 });
     expect(values.observed).toBe(false);
@@ -296,7 +286,7 @@ describe('LockInterceptor on messages of a gateway', () => {
   it('ends an Observable without values when the lock is lost', async () => {
     client.send('values', 'a');
     await eventually(() => values.observed);
-    await locks.lose(clock);
+    await locks.lose();
     expect(values.observed).toBe(false);
   });
 });

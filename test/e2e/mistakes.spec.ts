@@ -3,7 +3,7 @@ import { Controller, Get, Injectable, type Type, UseInterceptors } from '@nestjs
 import { Cron, Interval } from '@nestjs/schedule';
 import { Redis } from 'ioredis';
 import { type Duration, LockInterceptor, LockService, RedlockModule, WithLock } from 'nestjs-redlock';
-import { memoryMasters } from 'nestjs-redlock/testing';
+import { ManualClock, memoryMasters } from 'nestjs-redlock/testing';
 import { defer, EMPTY, of } from 'rxjs';
 import { boot, closeAll, logs } from './support/applications.js';
 
@@ -171,7 +171,7 @@ describe('The text that a user sees explains a mistake in the options of the mod
       rootAsync({ useFactory: () => ({ masters: 'memory', isGlobal: false }) }),
       'isGlobal belongs beside useFactory, not into what it gives, got false',
     ],
-    ['a ttl', withOption('ttl', 9), 'ttl must be from 10 to 2147483647 ms, got 9'],
+    ['a ttl', withOption('ttl', 9), "ttl must be from 10 to 2147483647 ms: for seconds, write '9s', got 9"],
     ['enabled from the environment', withOption('enabled', 'false'), 'enabled must be true or false, got "false"'],
     ['lazyConnect', withOption('lazyConnect', 1), 'lazyConnect must be true or false, got 1'],
     ['connectTimeout', withOption('connectTimeout', 0), 'connectTimeout must be from 1 to 2147483647 ms, got 0'],
@@ -187,8 +187,8 @@ describe('The text that a user sees explains a mistake in the options of the mod
     [
       'two services without a name',
       () => boot({ imports: [memory(), memory()] }),
-      'name must be different for each lock service of one application: give each RedlockModule.forRoot() another ' +
-        'name, or import the result of a single one, got undefined',
+      'name must be different for each lock service of one application: RedlockModule.forRoot() is global, so import it ' +
+        'once, in the root module, or give each of several another name, got undefined',
     ],
   ]);
   explains("Error: Nest can't resolve dependencies of the ", [
@@ -232,7 +232,7 @@ describe('The text that a user sees explains a mistake in the options of the mod
     [
       'four masters',
       root({ masters: memoryMasters(4) }),
-      'warn masters: 4 is an even number and survives no more failures than 3 would',
+      'warn masters: 4 is an even number and survives no more failures than 3 would: give 3 or 5',
     ],
     ['a ttl in seconds', withOption('ttl', 249), "warn ttl is 249 ms: were seconds meant? Then write '249s'"],
     ['a ttl of a quarter of a second', withOption('ttl', 250), ''],
@@ -340,7 +340,12 @@ describe('The text that a user sees explains a mistake in a method under @WithLo
       method('a', { timeout: '1s' }),
       ' may hold known options only (did you mean wait?), got "timeout"',
     ],
-    ['ttl 5, meant in seconds', method('a', 5), ': ttl must be from 10 to 2147483647 ms, got 5'],
+    ['an empty wait', method('a', { onLocked: 'skip', wait: '' }), `: wait ${DURATION}, got ""`],
+    [
+      'ttl 5, meant in seconds',
+      method('a', 5),
+      ": ttl must be from 10 to 2147483647 ms: for seconds, write '5s', got 5",
+    ],
     ["ttl '10 seconds'", method('a', '10 seconds'), `: ttl ${DURATION}, got "10 seconds"`],
     ['options in place of the ttl', method('a', { ttl: { ttl: '10s' } }), `: ttl ${DURATION}, got an object (Object)`],
   ]);
@@ -483,11 +488,14 @@ describe('The text that a user sees explains a mistake in a call of the service:
     ],
     [
       'ttls of calls, meant in seconds and named once each',
-      service(async (locks) => {
+      async () => {
+        // The manual clock stands still, so no lock ends by its ttl on a slow machine.
+        const options = { masters: 'memory', clock: new ManualClock() } as const;
+        const locks = (await boot({ imports: [RedlockModule.forRoot(options)] })).get(LockService);
         await locks.withLock('a', { ttl: 20 }, () => 1);
         await (await locks.acquire('a', 20)).release();
         await (await locks.acquire('a', 30)).release();
-      }),
+      },
       "warn ttl is 20 ms: were seconds meant? Then write '20s'; warn ttl is 30 ms: were seconds meant? Then write '30s'",
     ],
   ]);

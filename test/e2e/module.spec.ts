@@ -8,7 +8,6 @@ import {
   RedlockModule,
   type RedlockModuleOptions,
   type RedlockOptionsFactory,
-  WithLock,
 } from 'nestjs-redlock';
 import { ManualClock } from 'nestjs-redlock/testing';
 import { boot, closeAll, listen, logs } from './support/applications.js';
@@ -22,13 +21,7 @@ beforeEach(() => {
 });
 afterEach(closeAll);
 
-@Injectable()
-class Job {
-  @WithLock('job')
-  async run(): Promise<boolean> {
-    return locks.held;
-  }
-}
+const Job = jobUnder('job', undefined, async () => locks.held);
 
 describe('forRoot', () => {
   it('accepts a list of masters', async () => {
@@ -122,7 +115,7 @@ describe('Without the module', () => {
     ['a value', { useValue: new Job() }],
   ])('a method of an object from %s fails and never runs unlocked', async (_, provider) => {
     const app = await boot({ providers: [{ provide: 'JOB', ...provider }] });
-    await expect(app.get<Job>('JOB').run()).rejects.toThrow(
+    await expect(app.get<InstanceType<typeof Job>>('JOB').run()).rejects.toThrow(
       /^@WithLock on Job\.run has no LockService, so it does not run: .*import RedlockModule\.forRoot/,
     );
   });
@@ -146,34 +139,32 @@ describe('Without the module', () => {
 });
 
 describe('enabled: false', () => {
-  it('runs everything without locks and without masters, after one warning', async () => {
+  it.each([
+    ['forRoot', RedlockModule.forRoot({ enabled: false })],
+    ['forRootAsync', RedlockModule.forRootAsync({ useFactory: () => ({ enabled: false }) })],
+  ])('of %s runs everything without locks and without masters, after one warning', async (_, redlock) => {
     @Controller()
     class Carts {
       constructor(
         readonly service: LockService,
-        @Inject(Job) readonly job: Job,
+        @Inject(Job) readonly job: InstanceType<typeof Job>,
       ) {}
 
       @Get()
       @UseInterceptors(LockInterceptor('cart'))
-      async get(): Promise<boolean> {
+      async get(): Promise<unknown> {
         return this.job.run();
       }
     }
-    const { app, url } = await listen({
-      imports: [RedlockModule.forRoot({ masters: [], enabled: false })],
-      controllers: [Carts],
-      providers: [Job],
-    });
+    const { app, url } = await listen({ imports: [redlock], controllers: [Carts], providers: [Job] });
     expect(logs.filter((line) => line.startsWith('warn'))).toEqual([
       'warn locking is disabled by `enabled: false`: everything runs without locks',
     ]);
-    const response = await fetch(url);
-    expect(await response.text()).toBe('false');
     const service = app.get(LockService);
-    await using first = await service.acquire('a');
-    await using second = await service.acquire('a');
+    await using first = await service.acquire('job');
+    await using second = await service.acquire('job');
     expect([first.isHeld, second.isHeld]).toEqual([true, true]);
+    expect(await (await fetch(url)).text()).toBe('false');
     await expect(service.withLock('a', '1s', () => 'done')).resolves.toBe('done');
   });
 

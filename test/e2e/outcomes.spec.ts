@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Controller, Get, Inject, Injectable, NotFoundException, Param, Post, UseInterceptors } from '@nestjs/common';
 import {
   LockedMethodOptions,
@@ -9,29 +9,20 @@ import {
   RedlockModule,
   WithLock,
 } from 'nestjs-redlock';
-import { ManualClock, memoryMasters } from 'nestjs-redlock/testing';
+import { memoryMasters } from 'nestjs-redlock/testing';
 import { ADAPTERS } from './support/adapters.js';
 import { boot, closeAll, listen, logs } from './support/applications.js';
 import { deferred, settle } from './support/deferred.js';
-import { jobUnder, Locks } from './support/locks.js';
+import { jobUnder, LocksPerTest } from './support/locks.js';
+import { throwing } from '../support/throwing.js';
 
 describe('The outcome of a call', () => {
-  let clock: ManualClock;
-  let locks: Locks;
-
-  beforeEach(() => {
-    clock = new ManualClock();
-    locks = new Locks(3, { clock });
-  });
-  afterEach(async () => {
-    for (const master of locks.masters) {
-      master.bringUp();
-      master.resume();
-    }
-    await closeAll();
+  afterEach(() => {
+    locks.each('bringUp');
+    locks.each('resume');
   });
 
-  const takeDown = () => locks.masters.forEach((master) => master.takeDown());
+  const locks = new LocksPerTest(3);
 
   async function methodWith(options: LockedMethodOptions, work: () => unknown = () => 'ran') {
     const Job = jobUnder('job', { ttl: '10s', ...options }, work);
@@ -50,9 +41,9 @@ describe('The outcome of a call', () => {
       const lock = await occupy();
       const { run } = await methodWith({ wait: '2s', ...options });
       const outcome = run().catch((error: unknown) => error);
-      await clock.advance(1_999);
+      await locks.clock.advance(1_999);
       expect(await Promise.race([outcome, Promise.resolve('waiting')])).toBe('waiting');
-      await clock.advance(1);
+      await locks.clock.advance(1);
       expect(await outcome).toBeInstanceOf(LockNotAcquiredError);
       expect(await outcome).toMatchObject({ resources: ['job'], waited: 2_000, code: 'LOCK_NOT_ACQUIRED' });
       await lock.release();
@@ -62,9 +53,9 @@ describe('The outcome of a call', () => {
       const lock = await occupy();
       const { run } = await methodWith({ onLocked: 'skip', wait: '2s' });
       const call = run();
-      await clock.advance(1_000);
+      await locks.clock.advance(1_000);
       await lock.release();
-      await clock.advance(1_000);
+      await locks.clock.advance(1_000);
       await expect(call).resolves.toBe('ran');
     });
 
@@ -87,25 +78,20 @@ describe('The outcome of a call', () => {
       await expect(run()).resolves.toBe(1);
       expect(given).toEqual([expect.any(LockNotAcquiredError)]);
       const failure = new Error('mine');
-      const fail = () => {
-        throw failure;
-      };
-      const failing = await methodWith({ wait: 0, onLocked: fail });
+      const failing = await methodWith({ wait: 0, onLocked: throwing(failure) });
       await expect(failing.run()).rejects.toBe(failure);
       await lock.release();
     });
 
     it.each(['skip', () => 'busy'] as const)('%p does not hide an outage', async (onLocked) => {
       const { run } = await methodWith({ onLocked, wait: 0 });
-      takeDown();
+      locks.each('takeDown');
       await expect(run()).rejects.toThrow(QuorumUnavailableError);
     });
 
     it.each(['skip', () => 'busy'] as const)('%p does not hide an error of the work', async (onLocked) => {
       const failure = new LockNotAcquiredError(['other'], [], 0, undefined);
-      const { run } = await methodWith({ onLocked }, () => {
-        throw failure;
-      });
+      const { run } = await methodWith({ onLocked }, throwing(failure));
       await expect(run()).rejects.toBe(failure);
     });
 
@@ -121,7 +107,7 @@ describe('The outcome of a call', () => {
       const work = deferred();
       const { run, locks: service } = await methodWith(undefinedOptions, () => work.promise);
       const call = run();
-      await clock.advance(25_000);
+      await locks.clock.advance(25_000);
       expect(locks.held).toBe(true);
       work.resolve();
       await expect(call).resolves.toBeUndefined();
@@ -149,11 +135,11 @@ describe('The outcome of a call', () => {
       async (fail) => {
         const { locks: service } = await methodWith({});
         const call = service.withLock('a', '1s', () => {
-          locks.masters.forEach((master) => master[fail]());
+          locks.each(fail);
           return 'done';
         });
         // For as long as a master may take.
-        await clock.advance(50);
+        await locks.clock.advance(50);
         await expect(call).resolves.toBe('done');
       },
     );
@@ -162,7 +148,7 @@ describe('The outcome of a call', () => {
       const failure = new Error('mine');
       const { locks: service } = await methodWith({});
       const call = service.withLock('a', '1s', () => {
-        locks.masters.forEach((master) => master.pause());
+        locks.each('pause');
         throw failure;
       });
       await expect(call).rejects.toBe(failure);
@@ -175,8 +161,8 @@ describe('The outcome of a call', () => {
       const { run, locks: service } = await methodWith({}, () => work.promise);
       const call = way === '@WithLock' ? run() : service.withLock('job', '10s', () => work.promise);
       await settle();
-      locks.masters.forEach((master) => master.pause());
-      await clock.advance(10_000);
+      locks.each('pause');
+      await locks.clock.advance(10_000);
       work.resolve('value');
       await expect(call).rejects.toMatchObject({ name: 'LockLostError', cause: 'expired', resources: ['job'] });
       expect(logs).toContainEqual(expect.stringContaining('warn lost the lock on "job"'));
@@ -186,13 +172,13 @@ describe('The outcome of a call', () => {
       const failure = new NotFoundException();
       const { locks: service } = await methodWith({});
       const call = service.withLock('a', '10s', async (lock) => {
-        locks.masters.forEach((master) => master.pause());
+        locks.each('pause');
         await new Promise((resolve) => lock.signal.addEventListener('abort', resolve));
         throw failure;
       });
       const outcome = call.catch((error: unknown) => error);
       await settle();
-      await clock.advance(10_000);
+      await locks.clock.advance(10_000);
       expect(await outcome).toBe(failure);
     });
   });
@@ -207,8 +193,8 @@ describe('The outcome of a call', () => {
       async get(@Param('id') id: string): Promise<unknown> {
         if (id === 'missing') throw new NotFoundException('no such order');
         if (id === 'lost') {
-          locks.masters.forEach((master) => master.pause());
-          await clock.advance(10_000);
+          locks.each('pause');
+          await locks.clock.advance(10_000);
         }
         if (id === 'nested') await this.locks.acquire('nested');
         return { id };
@@ -224,9 +210,9 @@ describe('The outcome of a call', () => {
       expect(await get('42')).toEqual({ id: '42' });
       expect(await get('missing')).toMatchObject({ statusCode: 404, message: 'no such order' });
       expect(await get('nested')).toMatchObject({ statusCode: 500 });
-      takeDown();
+      locks.each('takeDown');
       expect(await get('42')).toEqual({ statusCode: 503, message: 'Service Unavailable' });
-      locks.masters.forEach((master) => master.bringUp());
+      locks.each('bringUp');
       expect(await get('lost')).toMatchObject({ statusCode: 500 });
     });
   });

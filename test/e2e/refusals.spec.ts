@@ -1,38 +1,28 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { LockLostError, LockNotAcquiredError, LockService, RedlockConfigError, RedlockModule } from 'nestjs-redlock';
-import { ManualClock } from 'nestjs-redlock/testing';
 import { boot, closeAll, logs } from './support/applications.js';
 import { deferred, settle } from './support/deferred.js';
-import { jobUnder, Locks } from './support/locks.js';
+import { jobUnder, LocksPerTest } from './support/locks.js';
 import { command } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
-import { type Masters, startMasters } from '../support/masters.js';
+import { startMasters } from '../support/masters.js';
+import { throwing } from '../support/throwing.js';
+import { shared } from '../support/shared.js';
 
 jest.setTimeout(120_000);
 
 describe('What the library refuses', () => {
   const anything = (value: unknown): never => value as never;
 
-  let locks: Locks;
+  const locks = new LocksPerTest(3);
   let service: LockService;
-  let clock: ManualClock;
 
   beforeEach(async () => {
-    clock = new ManualClock();
-    locks = new Locks(3, { clock });
-    const app = await boot({ imports: [locks.module()] });
-    service = app.get(LockService);
-  });
-  afterEach(async () => {
-    await closeAll();
-    await locks.expectNothingLeft();
-    expect(clock.pendingTimers).toBe(0);
+    service = (await boot({ imports: [locks.module()] })).get(LockService);
   });
 
   const failure = new TypeError('no such property');
-  const fail = (): never => {
-    throw failure;
-  };
+  const fail = throwing(failure);
 
   it.each<[string, () => string, () => Promise<string>]>([
     ['its key function throws', fail, async () => 'ran'],
@@ -124,9 +114,9 @@ describe('What the library refuses', () => {
     await using _ = await service.acquire('a', '10s');
     await expect(service.tryAcquire('a')).resolves.toBeNull();
     await expect(service.acquire('a', { ttl: 100, wait: 0 })).rejects.toThrow(LockNotAcquiredError);
-    for (const master of locks.masters) master.takeDown();
+    locks.each('takeDown');
     await expect(service.tryAcquire('a')).rejects.toMatchObject({ code: 'QUORUM_UNAVAILABLE' });
-    for (const master of locks.masters) master.bringUp();
+    locks.each('bringUp');
   });
 });
 
@@ -139,19 +129,14 @@ describe('What the servers do not permit', () => {
     return messages.filter((message) => WRONG_TRACK.test(message) && !message.includes('ACL SETUSER'));
   }
 
-  let masters: Masters;
+  const masters = shared(() => startMasters(3));
   let locks: LockService;
-
-  beforeAll(async () => {
-    masters = await startMasters(3);
-  });
-  afterAll(() => masters.stop());
 
   beforeEach(async () => {
     const app = await boot({
       imports: [
         RedlockModule.forRoot({
-          masters: [...masters.urls],
+          masters: [...masters().urls],
           masterTimeout: '500ms',
           connectTimeout: '20s',
           drainTimeout: 0,
@@ -170,7 +155,7 @@ describe('What the servers do not permit', () => {
 
   /** Changes what the user of the application may do, on all masters. */
   async function change(...rules: readonly string[]): Promise<void> {
-    await Promise.all(masters.servers.map(({ port }) => command(port, 'ACL', 'SETUSER', 'default', ...rules)));
+    await Promise.all(masters().servers.map(({ port }) => command(port, 'ACL', 'SETUSER', 'default', ...rules)));
   }
 
   /** Uses most of the library once. Returns the messages of what failed. */
@@ -275,7 +260,7 @@ describe('What the servers do not permit', () => {
       await closeAll();
       await change(`-${name}`);
       const error = await boot({
-        imports: [RedlockModule.forRoot({ masters: [...masters.urls], connectTimeout: '20s' })],
+        imports: [RedlockModule.forRoot({ masters: [...masters().urls], connectTimeout: '20s' })],
       }).then(
         () => undefined,
         (reason: unknown) => String(reason),

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Injectable, type ModuleMetadata, type Provider, Scope } from '@nestjs/common';
 import { Cron, CronExpression, Interval, ScheduleModule, SchedulerRegistry, Timeout } from '@nestjs/schedule';
 import type { TestingModule } from '@nestjs/testing';
-import { LockService, RedlockModule, type RedlockModuleOptions, WithLock } from 'nestjs-redlock';
+import { LockService, RedlockModule, WithLock } from 'nestjs-redlock';
 import {
   JobHandedOnError,
   JobHistory,
@@ -13,7 +13,7 @@ import {
   LockedInterval,
   RedlockScheduleModule,
 } from 'nestjs-redlock/schedule';
-import { ManualClock, memoryMasters } from 'nestjs-redlock/testing';
+import { ManualClock } from 'nestjs-redlock/testing';
 import { EMPTY } from 'rxjs';
 import { sharedMasters } from '../integration/support/shared-masters.js';
 import { boot, closeAll, logs } from './support/applications.js';
@@ -39,19 +39,17 @@ class Reports {
   }
 
   @LockedInterval('1h', { name: 'clean' })
-  async clean(): Promise<void> {
-    await Promise.resolve();
-  }
+  async clean(): Promise<void> {}
 }
 
 /** Applications that share their masters and their clock. */
 class Cluster {
   readonly clock = new ManualClock(START);
-  private readonly masters = memoryMasters(3, this.clock);
+  readonly locks = new Locks(3, { clock: this.clock, drainTimeout: 0 });
 
   async start(instance: string, schedule = ScheduleModule.forRoot()): Promise<TestingModule> {
     const app = await boot({
-      imports: [RedlockModule.forRoot(this.options(instance)), schedule, RedlockScheduleModule],
+      imports: [this.locks.module({ instance }), schedule, RedlockScheduleModule],
       providers: [Reports],
     });
     app.get(Reports)[INSTANCE] = instance;
@@ -62,18 +60,6 @@ class Cluster {
   async to(minute: number, later = 0): Promise<void> {
     const target = Math.floor(START / MINUTE) * MINUTE + minute * MINUTE + later;
     await this.clock.advance(target - this.clock.read().wall);
-  }
-
-  takeDown(): void {
-    for (const master of this.masters) master.takeDown();
-  }
-
-  bringUp(): void {
-    for (const master of this.masters) master.bringUp();
-  }
-
-  private options(instance: string): RedlockModuleOptions {
-    return { masters: this.masters, clock: this.clock, instance, restartGuard: false, drainTimeout: 0 };
   }
 }
 
@@ -115,7 +101,7 @@ describe('Scheduled jobs of several applications', () => {
   it('have an overview for the dashboard while the masters do not answer', async () => {
     const cluster = new Cluster();
     const app = await cluster.start('a');
-    cluster.takeDown();
+    cluster.locks.each('takeDown');
     const asked = app.get(JobHistory).overview();
     await cluster.clock.advance(MINUTE / 6);
     await expect(asked).resolves.toMatchObject([
@@ -158,14 +144,14 @@ describe('Scheduled jobs of several applications', () => {
   it('warn once of an outage because of which they do not run, and run after it', async () => {
     const cluster = new Cluster();
     await cluster.start('a');
-    cluster.takeDown();
+    cluster.locks.each('takeDown');
     await cluster.to(2, 30_000);
     expect(logs.filter((line) => line.startsWith('warn job report'))).toEqual([
       expect.stringMatching(
         /^warn job report cannot be decided on now: cannot lock "job:report": 2 of 3 masters must vote \(/,
       ),
     ]);
-    cluster.bringUp();
+    cluster.locks.each('bringUp');
     await cluster.to(2, 40_000);
     expect(runs.map(({ run }) => run.scheduledFor.toISOString().slice(11, 16))).toEqual(['00:02']);
   });
@@ -207,9 +193,7 @@ function jobWith(expression: string, options: LockedCronOptions, scope?: Scope):
   @Injectable(scope === undefined ? {} : { scope })
   class Jobs {
     @LockedCron(expression, options)
-    async run(): Promise<void> {
-      await Promise.resolve();
-    }
+    async run(): Promise<void> {}
   }
   return Jobs;
 }
@@ -223,30 +207,24 @@ const memory = RedlockModule.forRoot({ masters: 'memory' });
 const complete = [memory, ScheduleModule.forRoot(), RedlockScheduleModule];
 const MINUTELY = '* * * * *';
 
-describe('A job that overrides a method that is decorated, too', () => {
-  it.each([
-    ['replaces the job of the class that it extends', '0 * * * *', ['b']],
-    ['keeps that job if it is not decorated again', undefined, ['a']],
-  ])('%s', async (_, expression, names) => {
-    class Base {
-      @LockedCron(MINUTELY, { name: 'a' })
-      async run(): Promise<void> {
-        await Promise.resolve();
-      }
-    }
-    class Override extends Base {
-      override async run(): Promise<void> {
-        await Promise.resolve();
-      }
-    }
-    if (expression !== undefined) {
-      const descriptor = Object.getOwnPropertyDescriptor(Override.prototype, 'run');
-      LockedCron(expression, { name: 'b' })(Override.prototype, 'run', descriptor as never);
-    }
-    const app = await boot({ imports: complete, providers: [Override] });
-    const overview = await app.get(JobHistory).overview();
-    expect(overview.map(({ name }) => name)).toEqual(names);
-  });
+it.each([
+  ['replaces the job of the class that it extends', '0 * * * *', ['b']],
+  ['keeps that job if it is not decorated again', undefined, ['a']],
+])('A job that overrides a method that is decorated, too, %s', async (_, expression, names) => {
+  class Base {
+    @LockedCron(MINUTELY, { name: 'a' })
+    async run(): Promise<void> {}
+  }
+  class Override extends Base {
+    override async run(): Promise<void> {}
+  }
+  if (expression !== undefined) {
+    const descriptor = Object.getOwnPropertyDescriptor(Override.prototype, 'run');
+    LockedCron(expression, { name: 'b' })(Override.prototype, 'run', descriptor as never);
+  }
+  const app = await boot({ imports: complete, providers: [Override] });
+  const overview = await app.get(JobHistory).overview();
+  expect(overview.map(({ name }) => name)).toEqual(names);
 });
 
 describe('A job that is declared wrongly', () => {
@@ -317,6 +295,33 @@ describe('A job that is declared wrongly', () => {
     await expect(boot(metadata)).rejects.toThrow(message);
   });
 
+  it.each([
+    ['@Cron', Cron(MINUTELY)],
+    ['@Interval', Interval(1_000)],
+    ['@Timeout', Timeout(1_000)],
+  ])(
+    'aborts the boot with %s above or below it, which would run the method without the lock',
+    async (name, unlocked) => {
+      class Above {
+        @unlocked
+        @LockedInterval('1h', { name: 'x' })
+        async run(): Promise<void> {}
+      }
+      class Below {
+        @LockedCron(MINUTELY, { name: 'x' })
+        @unlocked
+        async run(): Promise<void> {}
+      }
+      const advice = `remove ${name}, which runs the method without the lock`;
+      for (const [job, where] of [
+        [Above, '@LockedInterval on Above.run'],
+        [Below, '@LockedCron on Below.run'],
+      ] as const) {
+        await expect(boot({ imports: complete, providers: [job] })).rejects.toThrow(`${where}: ${advice}`);
+      }
+    },
+  );
+
   it('fails in a factory that makes its object for each request', async () => {
     const app = await boot({ imports: complete, providers: [made({ scope: Scope.REQUEST })] });
     await expect(app.resolve('jobs')).rejects.toThrow('must be a singleton');
@@ -356,16 +361,12 @@ describe('Jobs of one name in two lock services', () => {
 
   class Jobs {
     @LockedInterval('1h', { name: 'report' })
-    async report(): Promise<void> {
-      await Promise.resolve();
-    }
+    async report(): Promise<void> {}
   }
 
   class OtherJobs {
     @LockedInterval('1h', { name: 'report', service: 'other' })
-    async report(): Promise<void> {
-      await Promise.resolve();
-    }
+    async report(): Promise<void> {}
   }
 
   function bootOn(urls: readonly string[], ofOther: { readonly masters: string[]; readonly keyPrefix?: string }) {

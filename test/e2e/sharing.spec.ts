@@ -7,29 +7,21 @@ import {
   LockNotAcquiredError,
   LockReentryError,
   LockService,
-  RedlockConfigError,
   RedlockModule,
   WithLock,
 } from 'nestjs-redlock';
-import { ManualClock } from 'nestjs-redlock/testing';
 import { Gate } from '../support/gate.js';
-import { boot, closeAll, listen } from './support/applications.js';
-import { jobUnder, Locks } from './support/locks.js';
+import { boot, listen, refusalOf } from './support/applications.js';
+import { jobUnder, LocksPerTest } from './support/locks.js';
 
-let clock: ManualClock;
-let locks: Locks;
 let gate: Gate;
 
 beforeEach(() => {
-  clock = new ManualClock();
-  locks = new Locks(3, { clock });
   gate = new Gate();
 });
-afterEach(async () => {
-  gate.stayOpen();
-  await closeAll();
-  await locks.expectNothingLeft();
-});
+afterEach(() => gate.stayOpen());
+
+const locks = new LocksPerTest(3);
 
 /** What callers without types could write. */
 const anything = (value: unknown): LockedMethodOptions => value as LockedMethodOptions;
@@ -110,22 +102,20 @@ class Pages {
   }
 }
 
-describe('A shared lock of a decorator', () => {
-  it('is held by several calls of several applications at the same time, and excludes exclusive calls', async () => {
-    const [first, second] = [
-      (await boot({ imports: [locks.module()], providers: [Prices] })).get(Prices),
-      (await boot({ imports: [locks.module()], providers: [Prices] })).get(Prices),
-    ];
-    const reads = [first.read(), first.read(), second.read()];
-    await gate.arrived(3);
-    expect(gate.crowd).toBe(3);
-    await expect(second.locks.inspect('prices')).resolves.toMatchObject({ state: 'held', sharedBy: 3 });
-    await expect(first.replace()).rejects.toThrow(LockNotAcquiredError);
-    await expect(second.replaceUnlessRead()).resolves.toBeUndefined();
-    gate.open();
-    expect((await Promise.all(reads)).map((lock) => lock?.mode)).toEqual(['shared', 'shared', 'shared']);
-    await expect(second.replaceUnlessRead()).resolves.toBe('replaced');
-  });
+it('A shared lock of a decorator is held by several calls of several applications at the same time, and excludes exclusive calls', async () => {
+  const [first, second] = [
+    (await boot({ imports: [locks.module()], providers: [Prices] })).get(Prices),
+    (await boot({ imports: [locks.module()], providers: [Prices] })).get(Prices),
+  ];
+  const reads = [first.read(), first.read(), second.read()];
+  await gate.arrived(3);
+  expect(gate.crowd).toBe(3);
+  await expect(second.locks.inspect('prices')).resolves.toMatchObject({ state: 'held', sharedBy: 3 });
+  await expect(first.replace()).rejects.toThrow(LockNotAcquiredError);
+  await expect(second.replaceUnlessRead()).resolves.toBeUndefined();
+  gate.open();
+  expect((await Promise.all(reads)).map((lock) => lock?.mode)).toEqual(['shared', 'shared', 'shared']);
+  await expect(second.replaceUnlessRead()).resolves.toBe('replaced');
 });
 
 // Protocol 11.9
@@ -180,64 +170,56 @@ describe('A nested call', () => {
   });
 });
 
-describe('A permit of a decorator', () => {
-  it('is held by as many calls as there are permits, in all applications together', async () => {
-    const [first, second] = [
-      (await boot({ imports: [locks.module()], providers: [Stripe] })).get(Stripe),
-      (await boot({ imports: [locks.module()], providers: [Stripe] })).get(Stripe),
-    ];
-    const calls = [first.call(), second.call()];
-    await gate.arrived(2);
-    await expect(first.locks.inspectPermits('stripe', 2)).resolves.toMatchObject({ permits: 2, taken: 2 });
-    // Without types, a call may leave the number out.
-    await expect(first.locks.inspectPermits('stripe', undefined as unknown as number)).rejects.toThrow(
-      'permits must be an integer from 1 to 1000, got undefined',
-    );
-    await expect(first.call()).rejects.toThrow(LockNotAcquiredError);
-    await expect(second.callUnlessBusy()).resolves.toBeUndefined();
-    gate.open();
-    expect((await Promise.all(calls)).sort()).toEqual([0, 1]);
-    await expect(second.callUnlessBusy()).resolves.toBe('called');
-  });
+it('A permit of a decorator is held by as many calls as there are permits, in all applications together', async () => {
+  const [first, second] = [
+    (await boot({ imports: [locks.module()], providers: [Stripe] })).get(Stripe),
+    (await boot({ imports: [locks.module()], providers: [Stripe] })).get(Stripe),
+  ];
+  const calls = [first.call(), second.call()];
+  await gate.arrived(2);
+  await expect(first.locks.inspectPermits('stripe', 2)).resolves.toMatchObject({ permits: 2, taken: 2 });
+  // Without types, a call may leave the number out.
+  await expect(first.locks.inspectPermits('stripe', undefined as unknown as number)).rejects.toThrow(
+    'permits must be an integer from 1 to 1000, got undefined',
+  );
+  await expect(first.call()).rejects.toThrow(LockNotAcquiredError);
+  await expect(second.callUnlessBusy()).resolves.toBeUndefined();
+  gate.open();
+  expect((await Promise.all(calls)).sort()).toEqual([0, 1]);
+  await expect(second.callUnlessBusy()).resolves.toBe('called');
 });
 
-describe('LockInterceptor', () => {
-  it('takes shared locks and permits', async () => {
-    const { app, url } = await listen({ imports: [locks.module()], controllers: [Pages] });
-    const ask = async (path: string): Promise<string> => {
-      const response = await fetch(`${url}/${path}`);
-      return `${response.status} ${await response.text()}`;
-    };
-    const shared = [ask('prices'), ask('prices')];
-    const permits = [ask('calls'), ask('calls')];
-    await gate.arrived(4);
-    expect(gate.crowd).toBe(4);
-    expect(await ask('calls')).toBe('429 ');
-    await expect(app.get(LockService).tryAcquire('prices')).resolves.toBeNull();
-    gate.open();
-    expect(await Promise.all(shared)).toEqual(['200 shared', '200 shared']);
-    expect((await Promise.all(permits)).sort()).toEqual(['200 0', '200 1']);
-  });
+it('LockInterceptor takes shared locks and permits', async () => {
+  const { app, url } = await listen({ imports: [locks.module()], controllers: [Pages] });
+  const ask = async (path: string): Promise<string> => {
+    const response = await fetch(`${url}/${path}`);
+    return `${response.status} ${await response.text()}`;
+  };
+  const shared = [ask('prices'), ask('prices')];
+  const permits = [ask('calls'), ask('calls')];
+  await gate.arrived(4);
+  expect(gate.crowd).toBe(4);
+  expect(await ask('calls')).toBe('429 ');
+  await expect(app.get(LockService).tryAcquire('prices')).resolves.toBeNull();
+  gate.open();
+  expect(await Promise.all(shared)).toEqual(['200 shared', '200 shared']);
+  expect((await Promise.all(permits)).sort()).toEqual(['200 0', '200 1']);
 });
 
-describe('enabled: false', () => {
-  it('refuses neither a shared lock, nor an exclusive one beside it, nor a permit', async () => {
-    const imports = [RedlockModule.forRoot({ masters: [], enabled: false })];
-    const app = await boot({ imports, providers: [Prices, Stripe] });
-    const [prices, stripe] = [app.get(Prices), app.get(Stripe)];
-    const work = [prices.read(), prices.read(), prices.replace(), stripe.call(), stripe.call(), stripe.call()];
-    await gate.arrived(6);
-    expect(gate.crowd).toBe(6);
-    gate.open();
-    await Promise.all(work);
-  });
+it('enabled: false refuses neither a shared lock, nor an exclusive one beside it, nor a permit', async () => {
+  const imports = [RedlockModule.forRoot({ masters: [], enabled: false })];
+  const app = await boot({ imports, providers: [Prices, Stripe] });
+  const [prices, stripe] = [app.get(Prices), app.get(Stripe)];
+  const work = [prices.read(), prices.read(), prices.replace(), stripe.call(), stripe.call(), stripe.call()];
+  await gate.arrived(6);
+  expect(gate.crowd).toBe(6);
+  gate.open();
+  await Promise.all(work);
 });
 
 describe('At boot', () => {
-  async function refusalOf(providers: (new () => object)[], controllers: (new () => object)[] = []): Promise<string> {
-    const outcome = await boot({ imports: [locks.module()], providers, controllers }).catch((error: unknown) => error);
-    expect(outcome).toBeInstanceOf(RedlockConfigError);
-    return (outcome as RedlockConfigError).message;
+  async function messageOf(providers: (new () => object)[], controllers: (new () => object)[] = []): Promise<string> {
+    return (await refusalOf(boot({ imports: [locks.module()], providers, controllers }))).message;
   }
 
   type Declaration = readonly [string | readonly string[], LockedMethodOptions?];
@@ -277,7 +259,7 @@ describe('At boot', () => {
       ': permits belong to one resource, not to several: "a", "b". Give one name, or leave out `permits`',
     ],
   ])('%j is refused', async (declarations, message) => {
-    expect(await refusalOf(locking(...declarations))).toBe(`@WithLock on Job.run${message}`);
+    expect(await messageOf(locking(...declarations))).toBe(`@WithLock on Job.run${message}`);
   });
 
   it('one name with permits of a decorator and as the lock of an interceptor is refused', async () => {
@@ -287,7 +269,7 @@ describe('At boot', () => {
       @UseInterceptors(LockInterceptor('a'))
       get(): void {}
     }
-    expect(await refusalOf(locking(['a', { permits: 4 }]), [Carts])).toBe(
+    expect(await messageOf(locking(['a', { permits: 4 }]), [Carts])).toBe(
       '@WithLock on Job.run takes one of 4 permits of "a" and LockInterceptor on Carts.get takes a lock on it' +
         NO_EXCLUSION +
         SAME,

@@ -1,28 +1,19 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get, Injectable, Module, type OnApplicationShutdown, UseInterceptors } from '@nestjs/common';
 import { ScheduleModule, Timeout } from '@nestjs/schedule';
 import { LockInterceptor, LockService, LockServiceStoppedError, WithLock } from 'nestjs-redlock';
-import { ManualClock } from 'nestjs-redlock/testing';
 import { eventually } from '../support/eventually.js';
 import { ADAPTERS } from './support/adapters.js';
-import { boot, closeAll, listen, logs } from './support/applications.js';
-import { type Deferred, deferred, settle } from './support/deferred.js';
-import { jobUnder, Locks } from './support/locks.js';
+import { boot, listen, logs } from './support/applications.js';
+import { type Deferred, deferred, outcomeOf, settle } from './support/deferred.js';
+import { jobUnder, Locks, LocksPerTest } from './support/locks.js';
 
-let clock: ManualClock;
-let locks: Locks;
+const locks = new LocksPerTest(3, { drainTimeout: '5s' });
 let work: Deferred<string>;
 let started: Deferred;
 
 beforeEach(() => {
-  clock = new ManualClock();
-  locks = new Locks(3, { clock, drainTimeout: '5s' });
   [work, started] = [deferred(), deferred()];
-});
-afterEach(async () => {
-  await closeAll();
-  await locks.expectNothingLeft();
-  expect(clock.pendingTimers).toBe(0);
 });
 
 describe('When the application shuts down', () => {
@@ -33,9 +24,7 @@ describe('When the application shuts down', () => {
       constructor(readonly locks: LockService) {}
 
       @WithLock('decorated', { ttl: '5s', onLocked: 'skip' })
-      async run(): Promise<void> {
-        return Promise.resolve();
-      }
+      async run(): Promise<void> {}
 
       async onApplicationShutdown(): Promise<void> {
         for (const call of [() => this.run(), () => this.locks.acquire('a'), () => this.locks.tryAcquire('a')]) {
@@ -60,22 +49,15 @@ describe('When the application shuts down', () => {
     class Ticks {
       @Timeout(0)
       @WithLock('a', { onLocked: 'skip', wait: '1h' })
-      async tick(): Promise<void> {
-        return Promise.resolve();
-      }
+      async tick(): Promise<void> {}
     }
-    const isWaiting = () => eventually(() => clock.pendingTimers > 1);
+    const isWaiting = () => eventually(() => locks.clock.pendingTimers > 1);
 
     it.each(['another instance', 'this instance'])('for a holder in %s is skipped, if it may be', async (where) => {
       const app = await boot({ imports: [locks.module({ drainTimeout: 0 })], providers });
       const other = await boot({ imports: [locks.module()] });
       const held = await (where === 'this instance' ? app : other).get(LockService).acquire('a', '10s');
-      const calls = providers.map((job) =>
-        app
-          .get(job)
-          .run()
-          .catch((error: unknown) => error),
-      );
+      const calls = providers.map((job) => outcomeOf(app.get(job).run()));
       await settle();
       const closing = app.close();
       expect(await calls[0]).toBeUndefined();
@@ -86,15 +68,12 @@ describe('When the application shuts down', () => {
 
     it('for masters that cannot vote is not skipped: an outage is no contention', async () => {
       const app = await boot({ imports: [locks.module({ drainTimeout: 0 })], providers });
-      locks.masters.forEach((master) => master.takeDown());
-      const call = app
-        .get(Skipping)
-        .run()
-        .catch((error: unknown) => error);
+      locks.each('takeDown');
+      const call = outcomeOf(app.get(Skipping).run());
       await settle();
-      await Promise.all([app.close(), clock.advance(1)]);
+      await Promise.all([app.close(), locks.clock.advance(1)]);
       expect(await call).toMatchObject({ name: 'LockServiceStoppedError', wasHeld: false });
-      locks.masters.forEach((master) => master.bringUp());
+      locks.each('bringUp');
     });
 
     it('in a scheduled job that may be skipped logs no error', async () => {
@@ -118,7 +97,7 @@ describe('When the application shuts down', () => {
     await settle();
     let closed = false;
     const closing = app.close().then(() => (closed = true));
-    await clock.advance(60_000);
+    await locks.clock.advance(60_000);
     expect([closed, locks.held]).toEqual([false, true]);
     work.resolve('done');
     await expect(call).resolves.toBe(true);
@@ -132,12 +111,12 @@ describe('When the application shuts down', () => {
       signal = lock.signal;
       await work.promise;
     });
-    const outcome = call.catch((error: unknown) => error);
+    const outcome = outcomeOf(call);
     await settle();
     const closing = app.close();
-    await clock.advance(4_999);
+    await locks.clock.advance(4_999);
     expect(signal?.aborted).toBe(false);
-    await clock.advance(1);
+    await locks.clock.advance(1);
     expect(signal?.reason).toMatchObject({ name: 'LockLostError', cause: 'shutdown' });
     await closing;
     await locks.expectNothingLeft();
@@ -149,7 +128,7 @@ describe('When the application shuts down', () => {
     const app = await boot({ imports: [locks.module({ drainTimeout: 0 })] });
     const lock = await app.get(LockService).acquire('a', '10s');
     const closing = app.close();
-    await clock.advance(1);
+    await locks.clock.advance(1);
     await closing;
     expect(lock.isHeld).toBe(false);
     await locks.expectNothingLeft();
@@ -157,7 +136,7 @@ describe('When the application shuts down', () => {
   });
 
   it('several services are drained independently of each other', async () => {
-    const billing = new Locks(1, { clock, name: 'billing' });
+    const billing = new Locks(1, { clock: locks.clock, name: 'billing' });
     @Injectable()
     class Jobs {
       @WithLock('a')
@@ -207,7 +186,7 @@ describe.each(ADAPTERS)('app.close() on $platform with a request in flight', ({ 
     await started.promise;
     let closed = false;
     const closing = app.close().then(() => (closed = true));
-    await clock.advance(60_000);
+    await locks.clock.advance(60_000);
     expect([closed, locks.held]).toEqual([false, true]);
     work.resolve('done');
     expect(await (await response).text()).toBe('done');

@@ -13,6 +13,7 @@ import { openTelemetry } from 'nestjs-redlock/opentelemetry';
 import { ManualClock, memoryMasters } from 'nestjs-redlock/testing';
 import { Telemetry } from '../support/telemetry.js';
 import { boot, closeAll, logs } from './support/applications.js';
+import { Locks } from './support/locks.js';
 import 'reflect-metadata';
 import { CronExpression, ScheduleModule } from '@nestjs/schedule';
 import type { TestingModule } from '@nestjs/testing';
@@ -65,53 +66,47 @@ describe('The telemetry of an application', () => {
       value,
     ]);
 
-  describe('Spans of a locked method', () => {
-    it('belong to the caller, and spans of the method belong to the hold', async () => {
-      const reports = await start();
-      const request = telemetry.tracerProvider.getTracer('test').startSpan('request');
-      const active = await context.with(trace.setSpan(context.active(), request), () => reports.daily());
-      const [acquire, hold, query] = ['redlock.acquire', 'redlock.hold', 'query'].map(spanCalled);
-      expect(acquire!.parentSpanContext?.spanId).toBe(request.spanContext().spanId);
-      expect(hold!.parentSpanContext?.spanId).toBe(request.spanContext().spanId);
-      expect(query!.parentSpanContext?.spanId).toBe(hold!.spanContext().spanId);
-      expect(active).toBe(hold!.spanContext().spanId);
-      expect(hold!.attributes).toEqual({
-        'redlock.service': 'default',
-        'redlock.resource': 'report:*',
-        'redlock.outcome': 'released',
-      });
+  it('Spans of a locked method belong to the caller, and spans of the method belong to the hold', async () => {
+    const reports = await start();
+    const request = telemetry.tracerProvider.getTracer('test').startSpan('request');
+    const active = await context.with(trace.setSpan(context.active(), request), () => reports.daily());
+    const [acquire, hold, query] = ['redlock.acquire', 'redlock.hold', 'query'].map(spanCalled);
+    expect(acquire!.parentSpanContext?.spanId).toBe(request.spanContext().spanId);
+    expect(hold!.parentSpanContext?.spanId).toBe(request.spanContext().spanId);
+    expect(query!.parentSpanContext?.spanId).toBe(hold!.spanContext().spanId);
+    expect(active).toBe(hold!.spanContext().spanId);
+    expect(hold!.attributes).toEqual({
+      'redlock.service': 'default',
+      'redlock.resource': 'report:*',
+      'redlock.outcome': 'released',
     });
   });
 
-  describe('A refusal that is expected', () => {
-    it('is a skip for a decorator with onLocked: skip and for tryAcquire, but not for any other call', async () => {
-      const reports = await start();
-      await using _ = await reports.locks.acquire('report:daily');
-      await expect(reports.daily()).resolves.toBeUndefined();
-      await expect(reports.locks.tryAcquire('report:daily')).resolves.toBeNull();
-      await expect(reports.locks.acquire('report:daily', { ttl: '5s', wait: 0 })).rejects.toThrow(/held by .* since/);
-      expect(await outcomes()).toEqual([
-        ['granted', 1],
-        ['skipped', 2],
-        ['held', 1],
-      ]);
-    });
+  it('A refusal that is expected is a skip for a decorator with onLocked: skip and for tryAcquire, but not for any other call', async () => {
+    const reports = await start();
+    await using _ = await reports.locks.acquire('report:daily');
+    await expect(reports.daily()).resolves.toBeUndefined();
+    await expect(reports.locks.tryAcquire('report:daily')).resolves.toBeNull();
+    await expect(reports.locks.acquire('report:daily', { ttl: '5s', wait: 0 })).rejects.toThrow(/held by .* since/);
+    expect(await outcomes()).toEqual([
+      ['granted', 1],
+      ['skipped', 2],
+      ['held', 1],
+    ]);
   });
 
-  describe('Metrics and spans', () => {
-    it('say which acquisitions are for a shared lock or a permit, and nothing more about exclusive ones', async () => {
-      const { locks } = await start();
-      await locks.withLock('a', { mode: 'shared' }, () => undefined);
-      await locks.withLock('b', { permits: 2 }, () => undefined);
-      await locks.withLock('c', () => undefined);
-      const kinds = ['shared', 'permit', undefined];
-      const pointsOf = async (name: string): Promise<unknown[]> =>
-        (await telemetry.points(name)).map(({ attributes }) => attributes['redlock.kind']);
-      expect(await pointsOf('redlock.acquire.duration')).toEqual(kinds);
-      expect(await pointsOf('redlock.hold.duration')).toEqual(kinds);
-      const holds = telemetry.spans.filter(({ name }) => name === 'redlock.hold');
-      expect(holds.map(({ attributes }) => attributes['redlock.kind'])).toEqual(kinds);
-    });
+  it('Metrics and spans say which acquisitions are for a shared lock or a permit, and nothing more about exclusive ones', async () => {
+    const { locks } = await start();
+    await locks.withLock('a', { mode: 'shared' }, () => undefined);
+    await locks.withLock('b', { permits: 2 }, () => undefined);
+    await locks.withLock('c', () => undefined);
+    const kinds = ['shared', 'permit', undefined];
+    const pointsOf = async (name: string): Promise<unknown[]> =>
+      (await telemetry.points(name)).map(({ attributes }) => attributes['redlock.kind']);
+    expect(await pointsOf('redlock.acquire.duration')).toEqual(kinds);
+    expect(await pointsOf('redlock.hold.duration')).toEqual(kinds);
+    const holds = telemetry.spans.filter(({ name }) => name === 'redlock.hold');
+    expect(holds.map(({ attributes }) => attributes['redlock.kind'])).toEqual(kinds);
   });
 
   describe('The module option observers', () => {
@@ -143,24 +138,19 @@ describe('The metrics of the jobs of several instances', () => {
   @Injectable()
   class Reports {
     @LockedCron(CronExpression.EVERY_MINUTE, { name: 'report' })
-    async report(): Promise<void> {
-      await Promise.resolve();
-    }
+    async report(): Promise<void> {}
   }
 
   /** Instances that share their masters and their clock, each with metrics of its own. */
   class Cluster {
     readonly clock = new ManualClock(START);
-    private readonly masters = memoryMasters(3, this.clock);
+    private readonly locks = new Locks(3, { clock: this.clock });
 
     async start(telemetry: Telemetry): Promise<TestingModule> {
       const broken = { jobs: { started: () => Promise.reject(new Error('no room')) } };
       const app = await boot({
         imports: [
-          RedlockModule.forRoot({
-            ...{ masters: this.masters, clock: this.clock, restartGuard: false },
-            observers: [broken, openTelemetry({ meterProvider: telemetry.meterProvider })],
-          }),
+          this.locks.module({ observers: [broken, openTelemetry({ meterProvider: telemetry.meterProvider })] }),
           ...[ScheduleModule.forRoot(), RedlockScheduleModule],
         ],
         providers: [Reports],
@@ -210,33 +200,31 @@ describe('The log of the restart guard', () => {
 
   afterEach(closeAll);
 
-  describe('An application that boots together with its masters', () => {
-    it('logs what it waits for and how to change that, and keeps its wait budgets', async () => {
-      // Long enough to outlast any boot: new masters end the quarantine early.
-      const app = await start({ masters: [...masters.urls], ttl: '2s', maxTtl: '60s', masterTimeout: '500ms' });
-      const locks = app.get(LockService);
-      expect(locks.status()).toMatchObject({ canVote: false, quorum: 2 });
-      const line = /^log the masters are new: locks in about 2\.5 s as a rule, by \S+ \(\d+ s\) at the latest: 0 of 3 /;
-      await eventually(() => logs.some((each) => line.test(each)));
+  it('An application that boots together with its masters logs what it waits for and how to change that, and keeps its wait budgets', async () => {
+    // Long enough to outlast any boot: new masters end the quarantine early.
+    const app = await start({ masters: [...masters.urls], ttl: '2s', maxTtl: '60s', masterTimeout: '500ms' });
+    const locks = app.get(LockService);
+    expect(locks.status()).toMatchObject({ canVote: false, quorum: 2 });
+    const line = /^log the masters are new: locks in about 2\.5 s as a rule, by \S+ \(\d+ s\) at the latest: 0 of 3 /;
+    await eventually(() => logs.some((each) => line.test(each)));
 
-      const refused = await locks.acquire('a', { wait: 0 }).catch((error: unknown) => error);
-      expect(refused).toBeInstanceOf(QuorumUnavailableError);
-      // As many answers as it takes to make a quorum impossible.
-      const answers = String(refused).match(
-        /does not vote for up to \d+ ms more, its data is new to all processes \(see restartGuard\)/g,
-      );
-      expect(answers?.length).toBeGreaterThanOrEqual(2);
-      const asked = performance.now();
-      await expect(locks.acquire('a', { wait: '100ms' })).rejects.toBeInstanceOf(QuorumUnavailableError);
-      expect(performance.now() - asked).toBeGreaterThanOrEqual(95);
+    const refused = await locks.acquire('a', { wait: 0 }).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(QuorumUnavailableError);
+    // As many answers as it takes to make a quorum impossible.
+    const answers = String(refused).match(
+      /does not vote for up to \d+ ms more, its data is new to all processes \(see restartGuard\)/g,
+    );
+    expect(answers?.length).toBeGreaterThanOrEqual(2);
+    const asked = performance.now();
+    await expect(locks.acquire('a', { wait: '100ms' })).rejects.toBeInstanceOf(QuorumUnavailableError);
+    expect(performance.now() - asked).toBeGreaterThanOrEqual(95);
 
-      await expect(locks.withLock('a', { wait: '30s' }, () => 'done')).resolves.toBe('done');
-      await eventually(() => masters.servers.every(({ port }) => saidOf(port).length === 1));
-      for (const { port } of masters.servers) {
-        expect(saidOf(port)).toEqual([`debug master 127.0.0.1:${port} is new, and votes`]);
-      }
-      expect(locks.status()).toMatchObject({ canVote: true, masters: Array(3).fill({ state: 'voting' }) });
-    });
+    await expect(locks.withLock('a', { wait: '30s' }, () => 'done')).resolves.toBe('done');
+    await eventually(() => masters.servers.every(({ port }) => saidOf(port).length === 1));
+    for (const { port } of masters.servers) {
+      expect(saidOf(port)).toEqual([`debug master 127.0.0.1:${port} is new, and votes`]);
+    }
+    expect(locks.status()).toMatchObject({ canVote: true, masters: Array(3).fill({ state: 'voting' }) });
   });
 
   describe('A master that loses its vote while the application runs', () => {

@@ -29,22 +29,9 @@ class Orders {
   }
 }
 
-/** Injects no lock service: only the decorator needs one. */
-@Injectable()
-class Decorated {
-  @WithLock('order', { ttl: '10s', wait: 0 })
-  async ship(): Promise<string> {
-    return 'shipped';
-  }
-}
-
-@Injectable()
-class Billing {
-  @WithLock('bill', { ttl: '10s', service: 'billing', wait: 0 })
-  async run(): Promise<string> {
-    return 'billed';
-  }
-}
+/** They inject no lock service: only their decorators need one. */
+const Decorated = jobUnder('order', { ttl: '10s', wait: 0 }, async () => 'shipped');
+const Billing = jobUnder('bill', { ttl: '10s', service: 'billing', wait: 0 }, async () => 'billed');
 
 @Controller()
 class Carts {
@@ -73,7 +60,7 @@ describe('The testing module', () => {
 
       await using _ = await module.get(LockService).acquire('order');
       await expect(orders.ship()).rejects.toEqual(NOT_ACQUIRED);
-      await expect(decorated.ship()).rejects.toEqual(NOT_ACQUIRED);
+      await expect(decorated.run()).rejects.toEqual(NOT_ACQUIRED);
     });
 
     it('serves interceptors', async () => {
@@ -86,7 +73,7 @@ describe('The testing module', () => {
     it('serves objects from factories once the module is initialized', async () => {
       const factory = { provide: 'ORDERS', useFactory: () => new Decorated() };
       const app = await boot({ imports: [RedlockTestingModule.forRoot()], providers: [factory] });
-      await expect(app.get<Decorated>('ORDERS').ship()).resolves.toBe('shipped');
+      await expect(app.get<InstanceType<typeof Decorated>>('ORDERS').run()).resolves.toBe('shipped');
     });
 
     it('takes the place of the lock service of an application, which opens no connection', async () => {
@@ -209,7 +196,7 @@ describe('The testing module', () => {
     ])('from useMocker, %s, fails the call with the remedy', async (_, mocker) => {
       const testing = Test.createTestingModule({ providers: [Decorated] }).useMocker(mocker as () => object);
       const module = closeLater(await testing.compile());
-      await expect(module.get(Decorated).ship()).rejects.toThrow(REMEDY);
+      await expect(module.get(Decorated).run()).rejects.toThrow(REMEDY);
     });
 
     it.each([

@@ -1,23 +1,18 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type Compiled, compileLibrary, start } from '../support/compiled.js';
+import { describe, expect, it } from '@jest/globals';
+import { compileLibrary, start } from '../support/compiled.js';
 import { leftoversOn } from '../support/leftovers.js';
 import { startMasters } from '../support/masters.js';
 import type { SoakReport } from '../processes/soak.js';
 import { shareOf } from '../support/share.js';
 import { sharedMasters } from './support/shared-masters.js';
+import { shared } from '../support/shared.js';
 
 /** Defaults for a short run. The full figures are 100,000 cycles over 10,000 keys, and 30,000 ms. */
 const { SOAK_CYCLES = '20000', SOAK_KEYS = '2000', SOAK_MS = '4000' } = process.env;
 const MEGABYTE = 2 ** 20;
 
 const masters = sharedMasters(3);
-let compiled: Compiled;
-beforeAll(async () => {
-  compiled = await compileLibrary();
-});
-afterAll(async () => {
-  await compiled[Symbol.asyncDispose]();
-});
+const compiled = shared(compileLibrary);
 
 describe('A process under load', () => {
   it(
@@ -49,35 +44,28 @@ describe('A process under load', () => {
   );
 
   async function soak(task: object): Promise<SoakReport> {
-    const program = start(compiled, 'soak', task);
-    try {
-      const report = JSON.parse(await program.line()) as SoakReport;
-      process.stdout.write(`${JSON.stringify({ ...task, urls: undefined })} -> ${JSON.stringify(report)}\n`);
-      expect(await program.ended).toBe(0);
-      return report;
-    } finally {
-      program.kill();
-    }
+    await using program = start(compiled(), 'soak', task);
+    const report = JSON.parse(await program.line()) as SoakReport;
+    process.stdout.write(`${JSON.stringify({ ...task, urls: undefined })} -> ${JSON.stringify(report)}\n`);
+    expect(await program.ended).toBe(0);
+    return report;
   }
 });
 
-describe('After close, the process exits by itself', () => {
-  it.each(['up', 'down', 'hung', 'hung from the start', 'one of each'])('when the masters are %s', async (state) => {
+it.each(['up', 'down', 'hung', 'hung from the start', 'one of each'])(
+  'After close, the process exits by itself when the masters are %s',
+  async (state) => {
     const [a, b] = masters.servers;
     if (state === 'down') await Promise.all(masters.servers.map((server) => server.kill()));
     if (state === 'hung from the start') for (const server of masters.servers) server.pause();
     if (state === 'one of each') await a!.kill();
     const hang = state === 'hung' ? masters.servers.map(({ pid }) => pid) : state === 'one of each' ? [b!.pid] : [];
     const lock = state !== 'down' && state !== 'hung from the start';
-    const program = start(compiled, 'close', { urls: masters.urls, hang, lock });
-    try {
-      expect(await program.line()).toBe('closed');
-      const closedAt = performance.now();
-      expect(await program.ended).toBe(0);
-      // Nothing is left to wait for, so the exit takes far less time than any timer in the process.
-      expect(performance.now() - closedAt).toBeLessThan(5_000);
-    } finally {
-      program.kill();
-    }
-  });
-});
+    await using program = start(compiled(), 'close', { urls: masters.urls, hang, lock });
+    expect(await program.line()).toBe('closed');
+    const closedAt = performance.now();
+    expect(await program.ended).toBe(0);
+    // Nothing is left to wait for, so the exit takes far less time than any timer in the process.
+    expect(performance.now() - closedAt).toBeLessThan(5_000);
+  },
+);

@@ -195,15 +195,11 @@ describe('doctor', () => {
 
   it('does not show a password that a server repeats', async () => {
     const args = ['AUTH', 'HELLO'].flatMap((name) => ['--rename-command', name, '']);
-    const server = await RedisServer.start({ args });
-    try {
-      const ended = await doctor([server.url.replace('redis://', `redis://:${encoded}@`)]);
-      expect(ended.status).toBe(1);
-      expect(problemsIn(ended)).toEqual([expect.stringMatching(/unknown command/i)]);
-      expectSilenceAbout(PASSWORD, ended);
-    } finally {
-      await server.stop();
-    }
+    await using server = await RedisServer.start({ args });
+    const ended = await doctor([server.url.replace('redis://', `redis://:${encoded}@`)]);
+    expect(ended.status).toBe(1);
+    expect(problemsIn(ended)).toEqual([expect.stringMatching(/unknown command/i)]);
+    expectSilenceAbout(PASSWORD, ended);
   });
 
   it('finds a wrong clock', async () => {
@@ -212,17 +208,13 @@ describe('doctor', () => {
       console.log('No C compiler, or not Linux: a wrong clock is tested in test/unit/cli/findings.spec.ts only');
       return;
     }
-    const skewed = await RedisServer.start({ env: shim.env });
-    try {
-      shim.step(90_000);
-      const ended = await doctor([skewed.url, ...some(2)], UNGUARDED);
-      expect(ended.status).toBe(1);
-      expect(problemsIn(ended)).toEqual([
-        expect.stringMatching(`127.0.0.1:${skewed.port}: its clock is (?:89|90)\\.\\d s ahead of the others`),
-      ]);
-    } finally {
-      await skewed.stop();
-    }
+    await using skewed = await RedisServer.start({ env: shim.env });
+    shim.step(90_000);
+    const ended = await doctor([skewed.url, ...some(2)], UNGUARDED);
+    expect(ended.status).toBe(1);
+    expect(problemsIn(ended)).toEqual([
+      expect.stringMatching(`127.0.0.1:${skewed.port}: its clock is (?:89|90)\\.\\d s ahead of the others`),
+    ]);
   });
 
   it('is satisfied with exactly the permissions that docs/operations.md lists', async () => {
@@ -256,17 +248,13 @@ describe('doctor', () => {
   });
 
   it('finds a server that lacks a command, and one that refuses writes', async () => {
-    const poor = await RedisServer.start({ args: ['--rename-command', 'EVALSHA', ''] });
-    const full = await RedisServer.start({ args: ['--maxmemory', '1'] });
-    try {
-      const [without, refusing] = [await doctor([poor.url]), await doctor([full.url])];
-      expect([without.status, refusing.status]).toEqual([1, 1]);
-      expect(problemsIn(without)).toEqual([expect.stringContaining('+evalsha: locks fail on it')]);
-      expect(without.stdout).toContain('rename-command');
-      expect(problemsIn(refusing)).toEqual([expect.stringContaining('it does not take a lock: OOM')]);
-    } finally {
-      await Promise.all([poor.stop(), full.stop()]);
-    }
+    await using poor = await RedisServer.start({ args: ['--rename-command', 'EVALSHA', ''] });
+    await using full = await RedisServer.start({ args: ['--maxmemory', '1'] });
+    const [without, refusing] = [await doctor([poor.url]), await doctor([full.url])];
+    expect([without.status, refusing.status]).toEqual([1, 1]);
+    expect(problemsIn(without)).toEqual([expect.stringContaining('+evalsha: locks fail on it')]);
+    expect(without.stdout).toContain('rename-command');
+    expect(problemsIn(refusing)).toEqual([expect.stringContaining('it does not take a lock: OOM')]);
   });
 });
 

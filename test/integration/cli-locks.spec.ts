@@ -263,11 +263,16 @@ describe('release', () => {
       ...{ status: 1, stdout: '"x" is not held, so nothing was released\n' },
     });
     expect((await alone.run('release', 'lock:x')).stdout).toContain('is named "x"');
+    expect((await alone.run('release', 'x:*')).stdout).toContain('a pattern is not accepted here: list "x:*"');
     await command(masters.servers[0]!.port, 'SET', 'lock:x', 'token', 'PX', 60_000);
     expect((await release('--yes')).status).toBe(0);
     expect(await release()).toMatchObject({
       ...{ status: 0, stdout: expect.stringContaining('"x" was released already') },
     });
+    expect((await alone.run('inspect', 'x')).stdout).toMatch(
+      /"x" is held, for \d.* at most, since it was released by force/,
+    );
+    expect((await alone.run('list', 'x')).stdout).toMatch(/"x" +│ released +│/);
     expect((await release('--yes', '--at-once')).status).toBe(0);
     expect(await leftovers(masters.servers[0]!.port)).toEqual([]);
     // A lock without expiry, which never ends by itself.
@@ -366,40 +371,38 @@ describe('Shared locks and permits', () => {
     });
   });
 
-  describe('list', () => {
-    it('shows shared locks and permits beside exclusive locks', async () => {
-      await using contender = await Contender.on(masters.urls);
-      for (const { port } of masters.servers) {
-        await command(port, 'ZADD', 'lock:scores', 1, 'of another program');
-        await command(port, 'HSET', 'lock:hash', 'a', 1);
-      }
-      await contender.acquire('order:1', '30s');
-      await contender.acquire('prices', '30s', SHARED);
-      const slots = [
-        (await contender.acquire('stripe', '30s', { permits: 2, wait: 0 })).slot,
-        (await contender.acquire('stripe', '30s', { permits: 2, wait: 0 })).slot,
-      ];
-      await contender.acquire('eu:stripe', '30s', { permits: 1, wait: 0 });
-      expect([...slots].sort()).toEqual([0, 1]);
+  it('list shows shared locks and permits beside exclusive locks', async () => {
+    await using contender = await Contender.on(masters.urls);
+    for (const { port } of masters.servers) {
+      await command(port, 'ZADD', 'lock:scores', 1, 'of another program');
+      await command(port, 'HSET', 'lock:hash', 'a', 1);
+    }
+    await contender.acquire('order:1', '30s');
+    await contender.acquire('prices', '30s', SHARED);
+    const slots = [
+      (await contender.acquire('stripe', '30s', { permits: 2, wait: 0 })).slot,
+      (await contender.acquire('stripe', '30s', { permits: 2, wait: 0 })).slot,
+    ];
+    await contender.acquire('eu:stripe', '30s', { permits: 1, wait: 0 });
+    expect([...slots].sort()).toEqual([0, 1]);
 
-      const all = await listed();
-      expect(all.map(({ resource, slot, state, sharedBy }) => [resource, slot, state, sharedBy])).toEqual([
-        ['eu:stripe', 0, 'held', undefined],
-        ['order:1', undefined, 'held', undefined],
-        ['prices', undefined, 'held', 1],
-        ['stripe', 0, 'held', undefined],
-        ['stripe', 1, 'held', undefined],
-      ]);
-      expect(all.every(({ heldOn }) => heldOn.length === 3)).toBe(true);
-      // The pattern is that of the name, and not of the key, in which the number precedes the name.
-      expect((await listed('stripe')).map(({ resource }) => resource)).toEqual(['stripe', 'stripe']);
-      expect((await listed('*[o-s]tr?pe')).map(({ slot }) => slot)).toEqual([0, 0, 1]);
-      const { stdout } = await run('list');
-      expect(stdout).toMatch(/"stripe" #1 +│ held/);
-      expect(stdout).toMatch(/"prices" +│ held .*shared by 1 holder/);
-      expect(stdout).toContain('2 locks with 2 holders, 3 permits');
-      expect(stdout).not.toContain('\0');
-    });
+    const all = await listed();
+    expect(all.map(({ resource, slot, state, sharedBy }) => [resource, slot, state, sharedBy])).toEqual([
+      ['eu:stripe', 0, 'held', undefined],
+      ['order:1', undefined, 'held', undefined],
+      ['prices', undefined, 'held', 1],
+      ['stripe', 0, 'held', undefined],
+      ['stripe', 1, 'held', undefined],
+    ]);
+    expect(all.every(({ heldOn }) => heldOn.length === 3)).toBe(true);
+    // The pattern is that of the name, and not of the key, in which the number precedes the name.
+    expect((await listed('stripe')).map(({ resource }) => resource)).toEqual(['stripe', 'stripe']);
+    expect((await listed('*[o-s]tr?pe')).map(({ slot }) => slot)).toEqual([0, 0, 1]);
+    const { stdout } = await run('list');
+    expect(stdout).toMatch(/"stripe" #1 +│ held/);
+    expect(stdout).toMatch(/"prices" +│ held .*shared by 1 holder/);
+    expect(stdout).toContain('2 locks with 2 holders, 3 permits');
+    expect(stdout).not.toContain('\0');
   });
 
   describe('release', () => {

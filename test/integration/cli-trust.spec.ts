@@ -162,24 +162,20 @@ describe('trust', () => {
   it('refuses a replica, a cluster node and a server that is down, and writes nothing', async () => {
     const [a, b] = masters.servers;
     const urls = [a!.url, b!.url];
-    const node = await RedisServer.start({ args: ['--cluster-enabled', 'yes'] });
-    try {
-      await command(b!.port, 'REPLICAOF', '127.0.0.1', a!.port);
-      const replica = await trust(urls, nameOf(b!), ['--yes']);
-      expect(replica).toMatchObject({ status: 1, stdout: '', stderr: expect.stringContaining('it is a replica') });
-      const member = await trust([...urls, node.url], nameOf(node), ['--yes']);
-      expect(member).toMatchObject({ status: 1, stderr: expect.stringContaining('it is a node of a cluster') });
-      expect(await command(a!.port, 'DBSIZE')).toBe(0);
-      await node.kill();
-      const down = await trust([...urls, node.url], nameOf(node), ['--yes', '--json']);
-      expect(down.status).toBe(1);
-      expect(JSON.parse(down.stdout)).toMatchObject({
-        trusted: false,
-        reason: expect.stringContaining('ECONNREFUSED'),
-      });
-    } finally {
-      await node.stop();
-    }
+    await using node = await RedisServer.start({ args: ['--cluster-enabled', 'yes'] });
+    await command(b!.port, 'REPLICAOF', '127.0.0.1', a!.port);
+    const replica = await trust(urls, nameOf(b!), ['--yes']);
+    expect(replica).toMatchObject({ status: 1, stdout: '', stderr: expect.stringContaining('it is a replica') });
+    const member = await trust([...urls, node.url], nameOf(node), ['--yes']);
+    expect(member).toMatchObject({ status: 1, stderr: expect.stringContaining('it is a node of a cluster') });
+    expect(await command(a!.port, 'DBSIZE')).toBe(0);
+    await node.kill();
+    const down = await trust([...urls, node.url], nameOf(node), ['--yes', '--json']);
+    expect(down.status).toBe(1);
+    expect(JSON.parse(down.stdout)).toMatchObject({
+      trusted: false,
+      reason: expect.stringContaining('ECONNREFUSED'),
+    });
   });
 
   it('rejects an address that is not one of the masters as misuse, and shows no password', async () => {

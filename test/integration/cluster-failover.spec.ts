@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
 import type { Lock } from '../../lib/core/lock.js';
 import { type ClusterNode, line, startCluster, type TestCluster } from '../support/cluster.js';
 import {
@@ -102,39 +102,35 @@ const FAULTS: readonly Fault[] = [
   },
 ];
 
-describe('A cluster', () => {
-  it.each(FAULTS)('does not grant a lock that is still held when $name', async ({ prepare, happen }) => {
-    const [primary, ...others] = (await primaries()) as [ClusterNode, ClusterNode, ClusterNode];
-    const scene = { primary, replica: await cluster.replicaOf(primary), resource: await resourceOn(primary) };
-    const elsewhere = (await Promise.all(others.map((node) => resourcesOn(node, 2)))).flat();
-    await allGranted(holder, [scene.resource]);
-    await prepare?.(scene);
-    const held: Lock = await holder.acquire(scene.resource, TTL, { ...PATIENT, extend: true });
-    await using traffic = new Traffic(rival, elsewhere);
-    await happen(scene);
-    const early = await rival.acquire(scene.resource, TTL, { wait: 0 }).catch((error: unknown) => error);
-    const grantsBefore = traffic.grants;
-    const taken = await rival.acquire(scene.resource, TTL, PATIENT);
-    expect(held.isHeld).toBe(false);
-    await traffic.end();
-    expect(traffic.refusals).toEqual([]);
-    expect(traffic.grants).toBeGreaterThan(grantsBefore);
-    expect(early).toBeInstanceOf(Error);
-    await taken.release();
-  });
+it.each(FAULTS)('A cluster does not grant a lock that is still held when $name', async ({ prepare, happen }) => {
+  const [primary, ...others] = (await primaries()) as [ClusterNode, ClusterNode, ClusterNode];
+  const scene = { primary, replica: await cluster.replicaOf(primary), resource: await resourceOn(primary) };
+  const elsewhere = (await Promise.all(others.map((node) => resourcesOn(node, 2)))).flat();
+  await allGranted(holder, [scene.resource]);
+  await prepare?.(scene);
+  const held: Lock = await holder.acquire(scene.resource, TTL, { ...PATIENT, extend: true });
+  await using traffic = new Traffic(rival, elsewhere);
+  await happen(scene);
+  const early = await rival.acquire(scene.resource, TTL, { wait: 0 }).catch((error: unknown) => error);
+  const grantsBefore = traffic.grants;
+  const taken = await rival.acquire(scene.resource, TTL, PATIENT);
+  expect(held.isHeld).toBe(false);
+  await traffic.end();
+  expect(traffic.refusals).toEqual([]);
+  expect(traffic.grants).toBeGreaterThan(grantsBefore);
+  expect(early).toBeInstanceOf(Error);
+  await taken.release();
 });
 
-describe('A cluster without the restart guard', () => {
-  it('grants a lock that was not replicated when its primary was replaced', async () => {
-    const [primary] = (await primaries()) as [ClusterNode];
-    const replica = await cluster.replicaOf(primary);
-    await using first = await contenderOn(cluster, LONG);
-    await using second = await contenderOn(cluster, UNGUARDED);
-    const resource = await resourceOn(primary);
-    await isolate(primary);
-    await using held = await first.acquire(resource, '1h');
-    await cluster.failover(replica, 'takeover');
-    await using taken = await second.acquire(resource, TTL, PATIENT);
-    expect([held.isHeld, taken.isHeld]).toEqual([true, true]);
-  });
+it('A cluster without the restart guard grants a lock that was not replicated when its primary was replaced', async () => {
+  const [primary] = (await primaries()) as [ClusterNode];
+  const replica = await cluster.replicaOf(primary);
+  await using first = await contenderOn(cluster, LONG);
+  await using second = await contenderOn(cluster, UNGUARDED);
+  const resource = await resourceOn(primary);
+  await isolate(primary);
+  await using held = await first.acquire(resource, '1h');
+  await cluster.failover(replica, 'takeover');
+  await using taken = await second.acquire(resource, TTL, PATIENT);
+  expect([held.isHeld, taken.isHeld]).toEqual([true, true]);
 });

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
 import { type Language, languageOf } from '../../lib/redis/connection-problem.js';
@@ -8,26 +8,21 @@ import { cli, on } from '../support/cli.js';
 import { command } from '../support/command.js';
 import { contextOf } from '../support/context.js';
 import { eventually } from '../support/eventually.js';
-import { type Mistake, MISTAKES, type Mistakes, OUTAGES, PASSWORD, startMistakes } from '../support/mistakes.js';
+import { type Mistake, MISTAKES, OUTAGES, PASSWORD, startMistakes } from '../support/mistakes.js';
 import { Contender } from '../support/redlocks.js';
 import { sharedMasters } from './support/shared-masters.js';
+import { shared } from '../support/shared.js';
 
 jest.setTimeout(60_000);
 
 const permanent = Object.entries(MISTAKES) as [keyof typeof MISTAKES, string][];
 const outages = Object.entries(OUTAGES) as [keyof typeof OUTAGES, RegExp][];
 
-let mistakes: Mistakes;
-beforeAll(async () => {
-  mistakes = await startMistakes();
-});
-afterAll(async () => {
-  await mistakes[Symbol.asyncDispose]();
-});
+const mistakes = shared(startMistakes);
 
 const versions: [string, (mistake: Mistake) => RedisMasterSource][] = [
-  ['6', (mistake) => mistakes.sourceOf(mistake)],
-  ['5', (mistake) => new Redis5({ ...(mistakes.sourceOf(mistake) as object), lazyConnect: true })],
+  ['6', (mistake) => mistakes().sourceOf(mistake)],
+  ['5', (mistake) => new Redis5({ ...(mistakes().sourceOf(mistake) as object), lazyConnect: true })],
 ];
 
 describe.each(versions)('A connection through ioredis %s', (_, sourceOf) => {
@@ -58,18 +53,16 @@ describe.each(versions)('A connection through ioredis %s', (_, sourceOf) => {
   });
 });
 
-describe('The language of a port', () => {
-  it.each<[Mistake, Language | undefined]>([
-    ['TLS on a plain port', 'redis'],
-    ['a wrong password', 'redis'],
-    ['no TLS on a TLS port', 'tls'],
-    ['an expired certificate', 'tls'],
-    ['an HTTP server', 'http'],
-    ['a port without a server', undefined],
-  ])('of "%s" is %s', async (mistake, language) => {
-    const { port = 0 } = mistakes.sourceOf(mistake);
-    expect(await languageOf({ host: '127.0.0.1', port })).toBe(language);
-  });
+it.each<[Mistake, Language | undefined]>([
+  ['TLS on a plain port', 'redis'],
+  ['a wrong password', 'redis'],
+  ['no TLS on a TLS port', 'tls'],
+  ['an expired certificate', 'tls'],
+  ['an HTTP server', 'http'],
+  ['a port without a server', undefined],
+])('The language of a port of "%s" is %s', async (mistake, language) => {
+  const { port = 0 } = mistakes().sourceOf(mistake);
+  expect(await languageOf({ host: '127.0.0.1', port })).toBe(language);
 });
 
 describe('The command line', () => {
@@ -77,12 +70,12 @@ describe('The command line', () => {
   const PATIENTLY = ['--timeout', '3s'];
 
   const run = (mistake: Mistake, ...args: string[]): ReturnType<typeof cli> =>
-    cli([...args, ...on([mistakes.urlOf(mistake)]), ...PATIENTLY]);
+    cli([...args, ...on([mistakes().urlOf(mistake)]), ...PATIENTLY]);
 
   describe('doctor', () => {
     it('names the problem of a connection, and what to change', async () => {
       const { status, stdout, stderr } = await run('a wrong password', 'doctor');
-      const { port } = mistakes.sourceOf('a wrong password');
+      const { port } = mistakes().sourceOf('a wrong password');
       const [what, advice] = MISTAKES['a wrong password'].split(': ');
       expect(stdout).toContain(`problem: 127.0.0.1:${port}: ${what}\n  -> ${advice}`);
       expect(stdout).toContain('1 problem: 0 of 1 master votes, 1 must; no lock can be taken');
@@ -100,13 +93,11 @@ describe('The command line', () => {
     );
   });
 
-  describe('inspect', () => {
-    it('names the same problems', async () => {
-      const { status, stdout } = await run('TLS on a plain port', 'inspect', 'order:1');
-      expect(stdout.replaceAll(/\s+/g, ' ')).toContain('its port does not speak TLS: use redis://');
-      expect(stdout).not.toContain('unreachable');
-      expect(status).toBe(1);
-    });
+  it('inspect names the same problems', async () => {
+    const { status, stdout } = await run('TLS on a plain port', 'inspect', 'order:1');
+    expect(stdout.replaceAll(/\s+/g, ' ')).toContain('its port does not speak TLS: use redis://');
+    expect(stdout).not.toContain('unreachable');
+    expect(status).toBe(1);
   });
 });
 

@@ -1,6 +1,6 @@
 import { Keyspace } from '../../lib/core/keyspace.js';
 import { describe, expect, it } from '@jest/globals';
-import { Redis } from 'ioredis';
+import { withClient } from '../support/command.js';
 import { countersOf } from '../../lib/core/fencing.js';
 import type { MasterReply } from '../../lib/core/master.interface.js';
 import { resolveSettings } from '../../lib/core/settings/settings.js';
@@ -87,7 +87,7 @@ describe('A fencing token, on real servers', () => {
     await eventually(() => master!.identity().quarantine === undefined);
     // A grant counts only for a ttl that the master knows.
     await contender.acquire('another', 200).then((lock) => lock.release());
-    await command(masters, 0, (client) => client.script('FLUSH'));
+    await withClient(masters.servers[0]!.port, (client) => client.script('FLUSH'));
     proxy.replies.delay = 300;
     const acquired = ask(master!, acquiring(['lock:a'], 'mine', { ttl: 200 }));
     await eventually(() => (master as RedisMaster)['data']?.votes === false);
@@ -104,17 +104,17 @@ describe('A fencing token, on real servers', () => {
 });
 
 function countersOn(masters: SharedMasters, index: number): Promise<Record<string, string>> {
-  return command(masters, index, (client) => client.hgetall(countersIn('').hash));
+  return withClient(masters.servers[index]!.port, (client) => client.hgetall(countersIn('').hash));
 }
 
 /** Names of all commands that a master has run, inside or outside scripts. */
 async function commandsOn(masters: SharedMasters, index: number): Promise<string[]> {
-  const stats = await command(masters, index, (client) => client.info('commandstats'));
+  const stats = await withClient(masters.servers[index]!.port, (client) => client.info('commandstats'));
   return [...stats.matchAll(/^cmdstat_([^:]+):/gm)].map(([, name]) => name!);
 }
 
 async function scriptsOn(masters: SharedMasters, index: number): Promise<number> {
-  const stats = await command(masters, index, (client) => client.info('commandstats'));
+  const stats = await withClient(masters.servers[index]!.port, (client) => client.info('commandstats'));
   return Number(/^cmdstat_evalsha:calls=(\d+)/m.exec(stats)?.[1] ?? 0);
 }
 
@@ -122,13 +122,4 @@ function countersIn(resource: string) {
   const settings = resolveSettings({});
   const [counter] = countersOf([settings.keyPrefix + resource]);
   return { hash: new Keyspace(settings.keyPrefix).counters, field: String(counter) };
-}
-
-async function command<T>({ servers }: SharedMasters, index: number, run: (client: Redis) => Promise<T>): Promise<T> {
-  const client = new Redis(servers[index]!.port, '127.0.0.1', { maxRetriesPerRequest: 0, retryStrategy: () => null });
-  try {
-    return await run(client);
-  } finally {
-    client.disconnect();
-  }
 }

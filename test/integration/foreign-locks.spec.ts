@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { command } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
-import { type Masters, startMasters } from '../support/masters.js';
 import { Contender } from '../support/redlocks.js';
+import { sharedMasters } from './support/shared-masters.js';
 
-let masters: Masters;
-
-beforeAll(async () => {
-  masters = await startMasters(3);
-});
-afterAll(() => masters.stop());
+const masters = sharedMasters(3);
 
 /** Does what all such libraries have in common: they set one key with the given name on each master. */
 async function onAll(name: string, ...args: (string | number)[]): Promise<unknown[]> {

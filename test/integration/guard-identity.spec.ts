@@ -59,12 +59,8 @@ describe('At boot', () => {
   });
 
   it('refuses a cluster node', async () => {
-    const node = await RedisServer.start({ args: ['--cluster-enabled', 'yes'] });
-    try {
-      expect((await bootError([...some(2), node.url])).message).toMatch(/node of a cluster/);
-    } finally {
-      await node.stop();
-    }
+    await using node = await RedisServer.start({ args: ['--cluster-enabled', 'yes'] });
+    expect((await bootError([...some(2), node.url])).message).toMatch(/node of a cluster/);
   });
 
   it('warns once of a server that drops keys when its memory is full', async () => {
@@ -196,25 +192,23 @@ describe('A master whose clock is stepped forward', () => {
 });
 
 // Protocol 8.11
-describe('A process whose own clocks stood still', () => {
-  it("shortens its own locks, and removes no master's vote for other processes", async () => {
-    const clock = new StunnedClock();
-    const clientClockLagged = jest.fn();
-    const options = { ...OPTIONS, ttl: '5s', maxTtl: '5s' } as const;
-    await using healthy = await Contender.on(masters.urls, options);
-    await using sick = await Contender.on(masters.urls, options, { clientClockLagged }, { clock });
-    await eventually(() => [0, 1, 2].every((index) => stateOf(healthy, index) === 'voting'));
-    const kept = await healthy.acquire('kept', '5s', { extend: true });
-    const lock = await sick.acquire('mine', '5s');
-    const before = lock.remaining();
-    clock.stun(2_000);
-    await eventually(() => clientClockLagged.mock.calls.length > 0);
-    // Its own clock alone would show two seconds more.
-    expect(lock.remaining()).toBeLessThan(before + 100);
-    for (let i = 0; i < 5; i++) await (await sick.acquire(`other:${i}`, '5s', { wait: '2s' })).release();
-    expect([0, 1, 2].map((index) => stateOf(healthy, index))).toEqual(['voting', 'voting', 'voting']);
-    await kept.extend();
-    expect(kept.isHeld).toBe(true);
-    await Promise.all([kept.release(), lock.release()]);
-  });
+it("A process whose own clocks stood still shortens its own locks, and removes no master's vote for other processes", async () => {
+  const clock = new StunnedClock();
+  const clientClockLagged = jest.fn();
+  const options = { ...OPTIONS, ttl: '5s', maxTtl: '5s' } as const;
+  await using healthy = await Contender.on(masters.urls, options);
+  await using sick = await Contender.on(masters.urls, options, { clientClockLagged }, { clock });
+  await eventually(() => [0, 1, 2].every((index) => stateOf(healthy, index) === 'voting'));
+  const kept = await healthy.acquire('kept', '5s', { extend: true });
+  const lock = await sick.acquire('mine', '5s');
+  const before = lock.remaining();
+  clock.stun(2_000);
+  await eventually(() => clientClockLagged.mock.calls.length > 0);
+  // Its own clock alone would show two seconds more.
+  expect(lock.remaining()).toBeLessThan(before + 100);
+  for (let i = 0; i < 5; i++) await (await sick.acquire(`other:${i}`, '5s', { wait: '2s' })).release();
+  expect([0, 1, 2].map((index) => stateOf(healthy, index))).toEqual(['voting', 'voting', 'voting']);
+  await kept.extend();
+  expect(kept.isHeld).toBe(true);
+  await Promise.all([kept.release(), lock.release()]);
 });

@@ -147,23 +147,21 @@ describe('The largest ttl in use', () => {
   });
 });
 
-describe('A server that attaches its first replica', () => {
-  it('keeps its vote, because its data is the same under a new replication id', async () => {
-    await using masters = await startMasters(3);
-    const [a] = masters.servers;
-    await using replica = await startMasters(1);
-    const masterQuarantined = jest.fn();
-    await using contender = await Contender.on(masters.urls, GUARDED);
-    await allVote(contender);
-    await using watching = await Contender.on(masters.urls, GUARDED, { masterQuarantined });
-    await allVote(watching);
-    const before = String(await command(a!.port, 'HGET', MARKER, 'replid'));
-    await follow(replica.servers[0]!.port, a!.port);
-    await eventually(async () => {
-      await (await watching.acquire('x', TTL, { wait: '5s' })).release();
-      return String(await command(a!.port, 'HGET', MARKER, 'replid')) !== before;
-    });
-    await allVote(watching);
-    expect(masterQuarantined).not.toHaveBeenCalled();
+it('A server that attaches its first replica keeps its vote, because its data is the same under a new replication id', async () => {
+  await using masters = await startMasters(3);
+  const [a] = masters.servers;
+  await using replica = await startMasters(1);
+  const masterQuarantined = jest.fn();
+  await using contender = await Contender.on(masters.urls, GUARDED);
+  await allVote(contender);
+  await using watching = await Contender.on(masters.urls, GUARDED, { masterQuarantined });
+  await allVote(watching);
+  const before = String(await command(a!.port, 'HGET', MARKER, 'replid'));
+  await follow(replica.servers[0]!.port, a!.port);
+  await eventually(async () => {
+    await (await watching.acquire('x', TTL, { wait: '5s' })).release();
+    return String(await command(a!.port, 'HGET', MARKER, 'replid')) !== before;
   });
+  await allVote(watching);
+  expect(masterQuarantined).not.toHaveBeenCalled();
 });

@@ -7,6 +7,7 @@ import type { RedisMaster } from '../../lib/redis/redis-master.js';
 import { redisMaster, type RedisMasterSource } from '../../lib/redis/master-source.js';
 import { findRedisServer, RedisServer, versionOfServer } from '../../scripts/redis-servers.mjs';
 import { acquiring, ask, extending, inspecting, releasing } from '../support/ask.js';
+import { command } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
 import { contextOf } from '../support/context.js';
 import { sharedMasters } from './support/shared-masters.js';
@@ -41,16 +42,6 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
     open.unshift(master);
     await master.connect();
     return master;
-  }
-
-  /** Runs commands as an operator does. */
-  async function operate(server: RedisServer, ...commands: string[][]): Promise<void> {
-    const client = new Redis(server.port, '127.0.0.1', { maxRetriesPerRequest: 0 });
-    try {
-      for (const [command = '', ...args] of commands) await client.call(command, ...args);
-    } finally {
-      client.disconnect();
-    }
   }
 
   it('accepts the right password, and an ACL user', async () => {
@@ -100,7 +91,7 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
   it('READONLY: refuses after a primary has become a replica', async () => {
     const [server, primary] = plain.servers as [RedisServer, RedisServer];
     const master = await connect(server);
-    await operate(server, ['REPLICAOF', '127.0.0.1', String(primary.port)]);
+    await command(server.port, 'REPLICAOF', '127.0.0.1', String(primary.port));
     for (const request of [acquiring(['k'], TOKEN), acquiring(['k', 'l'], TOKEN), extending(['k'], TOKEN)]) {
       expect(await ask(master, request)).toMatchObject({ kind: 'refused', code: 'READONLY' });
     }
@@ -109,7 +100,7 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
   it('NOREPLICAS: refuses while a primary lacks the replicas that it needs for writes', async () => {
     const [server] = plain.servers as [RedisServer];
     const master = await connect(server);
-    await operate(server, ['CONFIG', 'SET', 'min-replicas-to-write', '1']);
+    await command(server.port, 'CONFIG', 'SET', 'min-replicas-to-write', '1');
     for (const request of [acquiring(['k'], TOKEN), acquiring(['k', 'l'], TOKEN), acquiring(['k'], TOKEN, QUEUED)]) {
       expect(await ask(master, request)).toMatchObject({ kind: 'refused', code: 'NOREPLICAS' });
     }
@@ -126,8 +117,8 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
   it('MISCONF: refuses while it cannot save', async () => {
     const server = await serve('--save', '3600', '1');
     const master = await connect(server);
-    rmSync(await folderOf(server), { recursive: true });
-    await operate(server, ['BGSAVE']);
+    rmSync(server.dir, { recursive: true });
+    await command(server.port, 'BGSAVE');
     let tries = 0;
     await eventually(async () => {
       const answer = await ask(master, acquiring([`try ${++tries}`], TOKEN));
@@ -137,18 +128,11 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
     expect(await ask(master, inspecting('k'))).toEqual({ kind: 'granted' });
   });
 
-  async function folderOf(server: RedisServer): Promise<string> {
-    const client = new Redis(server.port, '127.0.0.1');
-    const [, folder = ''] = await client.config('GET', 'dir');
-    client.disconnect();
-    return folder;
-  }
-
   // Protocol 2.2
   it('WRONGTYPE: refuses a key that is not a lock', async () => {
     const [server] = plain.servers as [RedisServer];
     const master = await connect(server);
-    await operate(server, ['RPUSH', 'list', 'x']);
+    await command(server.port, 'RPUSH', 'list', 'x');
     await ask(master, acquiring(['mine'], TOKEN));
     const wrong = {
       kind: 'refused',
@@ -169,7 +153,8 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
   it('reports a key without expiry as held for an unknown time', async () => {
     const [server] = plain.servers as [RedisServer];
     const master = await connect(server);
-    await operate(server, ['SET', 'a', 'forever'], ['SET', 'b', 'short', 'PX', '50000']);
+    await command(server.port, 'SET', 'a', 'forever');
+    await command(server.port, 'SET', 'b', 'short', 'PX', '50000');
     const endless = { kind: 'held', remaining: undefined };
     expect(await ask(master, acquiring(['a'], TOKEN, QUEUED))).toEqual(endless);
     expect(await ask(master, acquiring(['a', 'b'], TOKEN))).toEqual(endless);
@@ -200,7 +185,8 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
     // Loading takes a millisecond per key. Meanwhile the server accepts connections.
     const server = await serve('--key-load-delay', '1000', '--loading-process-events-interval-bytes', '1024');
     const master = await connect(server);
-    await operate(server, ['EVAL', "for i = 1, 2000 do redis.call('SET', 'key' .. i, i) end", '0'], ['SAVE']);
+    await command(server.port, 'EVAL', "for i = 1, 2000 do redis.call('SET', 'key' .. i, i) end", '0');
+    await command(server.port, 'SAVE');
     const restarted = server.restart();
     await eventually(() => /loading/.test(master.problem()?.reason ?? ''));
     expect(await ask(master, acquiring(['k'], TOKEN))).toMatchObject({ kind: 'unreachable', sent: false });
@@ -217,7 +203,7 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
 
   it('is reachable through a unix socket', async () => {
     const server = await serve('--unixsocket', 'redis.sock');
-    const path = join(await folderOf(server), 'redis.sock');
+    const path = join(server.dir, 'redis.sock');
     const master = await connect(server, { path });
     expect(master.name).toBe(path);
     expect(await ask(master, acquiring(['k'], TOKEN))).toEqual({ kind: 'granted' });
@@ -234,9 +220,7 @@ describe('A server that is out of memory', () => {
     await master.connect();
     await ask(master, acquiring(['held'], TOKEN, { ttl: 10_000 }));
     await ask(master, acquiring(['also held'], TOKEN, { ttl: 10_000 }));
-    const client = new Redis(server.port, '127.0.0.1');
-    await client.config('SET', 'maxmemory', '1');
-    client.disconnect();
+    await command(server.port, 'CONFIG', 'SET', 'maxmemory', '1');
   });
   afterAll(async () => {
     await master.close();

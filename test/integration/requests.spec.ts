@@ -131,14 +131,12 @@ describe('A server that has forgotten its scripts', () => {
   }
 });
 
-describe('A new connection', () => {
-  it('loads the scripts before they are needed', async () => {
-    const [{ port, url }] = masters.servers as [RedisServer];
-    const master = redisMaster('masters[0]', url, contextOf());
-    await master.connect();
-    await ask(master, acquiring(['a', 'b'], 'mine'));
-    await ask(master, releasing(['a', 'b'], 'mine'));
-    expect(await command(port, 'INFO', 'errorstats')).not.toMatch(/NOSCRIPT/);
-    await master.close();
-  });
+it('A new connection loads the scripts before they are needed', async () => {
+  const [{ port, url }] = masters.servers as [RedisServer];
+  const master = redisMaster('masters[0]', url, contextOf());
+  await master.connect();
+  await ask(master, acquiring(['a', 'b'], 'mine'));
+  await ask(master, releasing(['a', 'b'], 'mine'));
+  expect(await command(port, 'INFO', 'errorstats')).not.toMatch(/NOSCRIPT/);
+  await master.close();
 });

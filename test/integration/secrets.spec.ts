@@ -6,6 +6,7 @@ import { Redis } from 'ioredis';
 import { type Lock, LockService, type MasterSource, RedlockModule } from '../../lib/index.js';
 import { SystemRandom } from '../../lib/runtime/system-random.js';
 import { RedisServer } from '../../scripts/redis-servers.mjs';
+import { withClient } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
 
 /** Contains every kind of character that a URL encodes. */
@@ -101,12 +102,7 @@ async function failure(call: Promise<unknown>): Promise<Error> {
 
 /** Runs a command as an operator does. */
 async function operate({ port }: RedisServer, command: string, ...args: string[]): Promise<unknown> {
-  const client = new Redis(port, '127.0.0.1', { username: USER, password: PASSWORD, maxRetriesPerRequest: 0 });
-  try {
-    return await client.call(command, ...args);
-  } finally {
-    client.disconnect();
-  }
+  return withClient(port, (client) => client.call(command, ...args), { username: USER, password: PASSWORD });
 }
 
 /** Returns the value of a key on the server, which is the token. */

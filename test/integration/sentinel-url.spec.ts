@@ -1,11 +1,13 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Redis } from 'ioredis';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { RedisServer } from '../../scripts/redis-servers.mjs';
-import { createCertificates, type Certificates } from '../support/certificates.js';
+import { createCertificates } from '../support/certificates.js';
 import { cliProcess } from '../support/cli.js';
+import { command, withClient } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
 import { Contender } from '../support/redlocks.js';
-import { freePort, Sentinel } from '../support/sentinel.js';
+import { Sentinel } from '../support/sentinel.js';
+import { deadPort } from '../support/dead-port.js';
+import { shared } from '../support/shared.js';
 
 jest.setTimeout(120_000);
 
@@ -36,13 +38,8 @@ describe('A master that is given as the URL of its sentinels', () => {
   it('logs in to sentinel and server, selects the database, and follows a failover', async () => {
     await using contender = await Contender.on([url('hunter2')], { masterTimeout: 1_000 }, {}, { within: 30_000 });
     const lock = await contender.acquire('a');
-    const reader = new Redis(primary.port, { db: 2 });
-    try {
-      expect(await reader.keys('lock:a')).toEqual(['lock:a']);
-      expect(await reader.client('LIST')).toContain('user=app');
-    } finally {
-      reader.disconnect();
-    }
+    expect(await withClient(primary.port, (client) => client.keys('lock:a'), { db: 2 })).toEqual(['lock:a']);
+    expect(await command(primary.port, 'CLIENT', 'LIST')).toContain('user=app');
     await lock.release();
 
     await primary.kill();
@@ -59,34 +56,22 @@ describe('A master that is given as the URL of its sentinels', () => {
 });
 
 describe('A master that is given as the URL of sentinels with TLS', () => {
-  let certificates: Certificates;
-
-  beforeAll(async () => {
-    certificates = await createCertificates();
-  });
-
-  afterAll(async () => {
-    await certificates[Symbol.asyncDispose]();
-  });
+  const certificates = shared(createCertificates);
 
   it('is reached with TLS at the sentinel and at the server', async () => {
-    const tls = (port: number): string[] => [...certificates.argsFor('valid', port), '--tls-replication', 'yes'];
-    const primary = await RedisServer.start({ args: tls });
-    const replica = await RedisServer.start({
+    const tls = (port: number): string[] => [...certificates().argsFor('valid', port), '--tls-replication', 'yes'];
+    await using primary = await RedisServer.start({ args: tls });
+    await using _replica = await RedisServer.start({
       args: (port) => [...tls(port), '--replicaof', `127.0.0.1 ${primary.port}`],
     });
-    const port = await freePort();
+    const port = await deadPort();
     // The sentinel keeps its port without TLS for the questions of this test.
     const config = tls(port).join(' ').split(' --').slice(1);
-    try {
-      await using sentinel = await Sentinel.watch(GROUP, primary.port, config);
-      expect(await sentinel.primary(GROUP)).toBe(primary.port);
-      const url = `rediss+sentinel://127.0.0.1:${port}/${GROUP}`;
-      const args = ['doctor', '--master', url, '--no-restart-guard', '--timeout', '10s', '--json'];
-      const { stdout } = await cliProcess(args, { env: { NODE_EXTRA_CA_CERTS: certificates.ca } });
-      expect(JSON.parse(stdout)).toMatchObject({ voters: [`${GROUP} of sentinels 127.0.0.1:${port}`] });
-    } finally {
-      await Promise.all([primary.stop(), replica.stop()]);
-    }
+    await using sentinel = await Sentinel.watch(GROUP, primary.port, config);
+    expect(await sentinel.primary(GROUP)).toBe(primary.port);
+    const url = `rediss+sentinel://127.0.0.1:${port}/${GROUP}`;
+    const args = ['doctor', '--master', url, '--no-restart-guard', '--timeout', '10s', '--json'];
+    const { stdout } = await cliProcess(args, { env: { NODE_EXTRA_CA_CERTS: certificates().ca } });
+    expect(JSON.parse(stdout)).toMatchObject({ voters: [`${GROUP} of sentinels 127.0.0.1:${port}`] });
   });
 });

@@ -11,7 +11,8 @@ import { cli, type Ended } from '../support/cli.js';
 import { command } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
 import { Contender } from '../support/redlocks.js';
-import { freePort, Sentinel } from '../support/sentinel.js';
+import { Sentinel } from '../support/sentinel.js';
+import { deadPort } from '../support/dead-port.js';
 
 jest.setTimeout(120_000);
 
@@ -29,7 +30,7 @@ class Silence implements AsyncDisposable {
   }
 
   static async listen(): Promise<Silence> {
-    const port = await freePort();
+    const port = await deadPort();
     const server = createServer().listen(port, '127.0.0.1');
     await once(server, 'listening');
     return new Silence(port, server);

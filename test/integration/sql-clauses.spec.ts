@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { FenceDialect } from '../../lib/sql/index.js';
 import { SCHEDULES, T0 } from './support/fence-schedules.js';
 import { Arena, fencedDatabases, type Mutation } from './support/fenced-databases.js';
+import { shared } from '../support/shared.js';
 
 /** Long enough for what waits at all, in milliseconds. */
 const PATIENCE = 500;
@@ -44,13 +45,7 @@ const CLAUSES: Readonly<Record<Exclude<FenceDialect, 'sqlite'>, readonly (readon
 
 describe.each(fencedDatabases().map((database) => [database.name, database] as const))('On %s', (_name, database) => {
   const { dialect, levels } = database;
-  let arena: Arena;
-
-  beforeAll(async () => {
-    arena = await Arena.open(database);
-    arena.patience = PATIENCE;
-  }, 60_000);
-  afterAll(() => arena.close());
+  const stage = shared(async () => Object.assign(await Arena.open(database), { patience: PATIENCE }));
 
   /** Titles of the schedules that do not end as they have to. */
   async function violations(mutation: Mutation): Promise<string[]> {
@@ -58,6 +53,7 @@ describe.each(fencedDatabases().map((database) => [database.name, database] as c
     for (const level of levels) {
       for (const { title, run, expected, dialects = [dialect] } of SCHEDULES) {
         if (!dialects.includes(dialect)) continue;
+        const arena = stage();
         arena.one.mutation = arena.two.mutation = (sql) => sql;
         await arena.reset(T0);
         arena.one.mutation = arena.two.mutation = mutation;

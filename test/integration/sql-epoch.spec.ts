@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { startPostgres } from '../../scripts/database-servers.mjs';
 import { findPostgres } from '../../scripts/ensure-postgres.mjs';
 import { Arena, fencedDatabases, type Mutation, outcomeOf } from './support/fenced-databases.js';
@@ -13,25 +13,19 @@ const reset = FOLDERS.map((folder) => join(folder, 'pg_resetwal')).find((path) =
 const database = fencedDatabases().find(({ dialect }) => dialect === 'postgres');
 
 if (programs && reset && database) {
-  describe('On PostgreSQL, once the numbers of transactions have passed 2^32', () => {
-    it('a fence passes, and would not without the part of the number that a row has', async () => {
-      const start = (): ReturnType<typeof startPostgres> =>
-        startPostgres(programs, (data, user) => void execFileSync(reset, ['-f', '-e', '3', '-D', data], user));
-      const arena = await Arena.open({ ...database, start });
-      try {
-        const attempt = async (mutation: Mutation): Promise<string> => {
-          await arena.reset();
-          arena.one.mutation = mutation;
-          await arena.one.begin('READ COMMITTED');
-          return outcomeOf(arena.one.fence(41));
-        };
-        await expect(attempt((sql) => sql)).resolves.toBe('passed');
-        await expect(attempt((sql) => sql.replace('% 4294967296', ''))).resolves.toBe('LOCK_CONFIG');
-      } finally {
-        await arena.close();
-      }
-    }, 60_000);
-  });
+  it('On PostgreSQL, once the numbers of transactions have passed 2^32, a fence passes, and would not without the part of the number that a row has', async () => {
+    const start = (): ReturnType<typeof startPostgres> =>
+      startPostgres(programs, (data, user) => void execFileSync(reset, ['-f', '-e', '3', '-D', data], user));
+    await using arena = await Arena.open({ ...database, start });
+    const attempt = async (mutation: Mutation): Promise<string> => {
+      await arena.reset();
+      arena.one.mutation = mutation;
+      await arena.one.begin('READ COMMITTED');
+      return outcomeOf(arena.one.fence(41));
+    };
+    await expect(attempt((sql) => sql)).resolves.toBe('passed');
+    await expect(attempt((sql) => sql.replace('% 4294967296', ''))).resolves.toBe('LOCK_CONFIG');
+  }, 60_000);
 } else {
   console.log('Not run: numbers of transactions beyond 2^32, because there is no pg_resetwal on this machine');
   it('needs pg_resetwal', () => expect([programs, reset]).toContain(undefined));

@@ -82,26 +82,24 @@ describe('Eight processes that want one resource all the time', () => {
   });
 });
 
-describe('Processes that want several resources together', () => {
-  it('get them although other processes want each one alone all the time', async () => {
-    await using crowd = await Crowd.of(5, 3);
-    const turnstile = new Turnstile(5);
-    let done = false;
-    const singles = crowd.contenders.slice(1).map(async (contender, i) => {
-      while (!done) await turnstile.pass(contender, i + 1, i % 2 ? 'a' : 'b', 10);
-    });
-    for (let i = 0; i < 5; i++) await turnstile.pass(crowd.contenders[0]!, 0, ['a', 'b']);
-    done = true;
-    await Promise.all(singles);
-    expect(turnstile.turns[0]).toBe(5);
-    const { mostOvertaken, mostPassedOver } = turnstile;
-    report(
-      `both of two busy resources: overtaken ${mostOvertaken} times, after a second ${mostPassedOver} times, at most`,
-    );
-    // The process then takes the keys one by one, each in turn with the processes that want only that key: a few rounds
-    // of each.
-    expect(mostPassedOver).toBeLessThanOrEqual(3 * 4);
+it('Processes that want several resources together get them although other processes want each one alone all the time', async () => {
+  await using crowd = await Crowd.of(5, 3);
+  const turnstile = new Turnstile(5);
+  let done = false;
+  const singles = crowd.contenders.slice(1).map(async (contender, i) => {
+    while (!done) await turnstile.pass(contender, i + 1, i % 2 ? 'a' : 'b', 10);
   });
+  for (let i = 0; i < 5; i++) await turnstile.pass(crowd.contenders[0]!, 0, ['a', 'b']);
+  done = true;
+  await Promise.all(singles);
+  expect(turnstile.turns[0]).toBe(5);
+  const { mostOvertaken, mostPassedOver } = turnstile;
+  report(
+    `both of two busy resources: overtaken ${mostOvertaken} times, after a second ${mostPassedOver} times, at most`,
+  );
+  // The process then takes the keys one by one, each in turn with the processes that want only that key: a few rounds
+  // of each.
+  expect(mostPassedOver).toBeLessThanOrEqual(3 * 4);
 });
 
 function report(text: string): void {

@@ -1,30 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, describe, expect, it } from '@jest/globals';
 import { Redis as Redis5 } from 'ioredis5';
 import type { Lock } from '../../lib/core/lock.js';
-import { type Compiled, compileLibrary, type Program, start } from '../support/compiled.js';
+import { compileLibrary, type Program, start } from '../support/compiled.js';
 import { CountingContender, Crowd, Patience } from '../support/crowd.js';
 import { eventually } from '../support/eventually.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
+import { shared } from '../support/shared.js';
 
 const WAIT = { wait: '60s' } as const;
 /** The longest delay allowed for a waiter, in milliseconds. */
 const BOUND = 100;
 
-let compiled: Compiled;
-beforeAll(async () => {
-  compiled = await compileLibrary();
-});
-afterAll(async () => {
-  await compiled[Symbol.asyncDispose]();
-});
+const compiled = shared(compileLibrary);
 
 describe('Waiting while processes and masters die', () => {
   const programs: Program[] = [];
 
   /** Starts a process that waits for `k`, or holds it if it is free. */
   function spawn(crowd: Crowd, task: { ttl?: number; hold?: number } = {}): Program {
-    const program = start(compiled, 'wait', { urls: crowd.masters.urls, resource: 'k', ttl: 20_000, ...task });
+    const program = start(compiled(), 'wait', { urls: crowd.masters.urls, resource: 'k', ttl: 20_000, ...task });
     programs.push(program);
     return program;
   }

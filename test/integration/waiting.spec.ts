@@ -102,16 +102,14 @@ describe('Requests per hand-off', () => {
   }
 });
 
-describe('Without contention', () => {
-  it('a lock takes two requests per master, and no subscriber', async () => {
-    await using crowd = await Crowd.of(1, masters(5), PATIENT);
-    const [contender] = crowd.contenders as [CountingContender];
-    for (let i = 1; i <= 20; i++) {
-      await (await contender.acquire(i % 2 ? `k${i}` : ['a', `k${i}`], '30s', WAIT)).release();
-      expect(contender.requests).toBe(10 * i);
-    }
-    expect(await crowd.subscribers()).toEqual([0, 0, 0, 0, 0]);
-  });
+it('Without contention a lock takes two requests per master, and no subscriber', async () => {
+  await using crowd = await Crowd.of(1, masters(5), PATIENT);
+  const [contender] = crowd.contenders as [CountingContender];
+  for (let i = 1; i <= 20; i++) {
+    await (await contender.acquire(i % 2 ? `k${i}` : ['a', `k${i}`], '30s', WAIT)).release();
+    expect(contender.requests).toBe(10 * i);
+  }
+  expect(await crowd.subscribers()).toEqual([0, 0, 0, 0, 0]);
 });
 
 describe('A process that waits', () => {

@@ -41,14 +41,9 @@ describe('A process whose wall clock is set', () => {
       if (!shim) return;
       await using masters = await startMasters(count);
       shim.step(0);
-      const program = await hold(masters.urls, options, shim);
-      try {
-        shim.step(by);
-        expect(await program.line()).toBe('kept');
-      } finally {
-        program.kill();
-        await program.ended;
-      }
+      await using program = await hold(masters.urls, options, shim);
+      shim.step(by);
+      expect(await program.line()).toBe('kept');
     },
     LONG,
   );
@@ -60,14 +55,9 @@ describe('A process whose wall clock is set', () => {
       shim.step(0);
       // The machine of the process stood still: afterwards, all wall clocks are right.
       await using masters = await startMasters(count, { env: shim.env });
-      const program = await hold(masters.urls, options, shim);
-      try {
-        shim.step(15_000);
-        expect(await program.line()).toMatch(/^lost: .*suspended, or its wall clock was set forward, by 1\d{4} ms/);
-      } finally {
-        program.kill();
-        await program.ended;
-      }
+      await using program = await hold(masters.urls, options, shim);
+      shim.step(15_000);
+      expect(await program.line()).toMatch(/^lost: .*suspended, or its wall clock was set forward, by 1\d{4} ms/);
     },
     LONG,
   );

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
-import type { NestAddOptions } from '../../lib/schematics/nest-add/workspace.js';
+import type { NestAddOptions } from '../../lib/schematics/nest-add/nest-add.js';
 import { contentOf, schematicRunner, type SchematicRunner, type SchematicTree, treeOf } from '../support/schematics.js';
 
 const { schematics, peerDependencies } = createRequire(import.meta.url)('../../package.json') as {
@@ -66,7 +66,7 @@ describe('nest add nestjs-redlock', () => {
     const tree = await add(files);
 
     expect(tree.readText('src/app.module.ts')).toContain('RedlockModule.forRoot(');
-    expect(tree.readText('src/redlock.spec.ts')).toContain("describe('ReportService'");
+    expect(tree.readText('src/redlock.spec.ts')).toContain('imports: [RedlockTestingModule.forRoot()]');
     expect(tree.readJson('package.json')).toMatchObject({ dependencies: { ioredis: '^6.0.0' } });
     expect(tree.files).toContain('/docker-compose.redlock.yml');
     expect(runner.tasks.map(({ name, options }) => ({ name, options }))).toEqual([
@@ -313,5 +313,7 @@ export class ShopModule {}
     });
     expect(tree.files).not.toContain('/src/redlock.spec.ts');
     expect(log).toContain('info: No example of a test is written, because package.json does not name jest or vitest.');
+    await add({ ...newApplication(), 'package.json': '{}' });
+    expect(log.join()).toContain('does not name @nestjs/testing, jest or vitest.');
   });
 });

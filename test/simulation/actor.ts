@@ -6,11 +6,13 @@ import {
   type MasterReport,
   QuorumUnavailableError,
 } from '../../lib/core/errors.js';
+import { queuesOf } from '../../lib/core/acquire/permits.js';
 import type { Lock } from '../../lib/core/lock.js';
 import { masterTimeoutFor, resolveCall } from '../../lib/core/settings/settings.js';
 import type { SimNode } from './node.js';
+import { watchNested } from './properties/nesting.js';
 import { Violation } from './properties/violation.js';
-import type { Operation, StatePlan } from './schedule.js';
+import type { InnerOperation, Operation, StatePlan } from './schedule.js';
 import { StateUser } from './state-user.js';
 import type { World } from './world.js';
 
@@ -32,6 +34,11 @@ export class Actor {
   isHolding = false;
   hasFailed = false;
   isDone = false;
+  private lock: Lock | undefined;
+  /** The actor of what its work asks for. */
+  private inner: Actor | undefined;
+  /** What follows when it is done: of an inner one. */
+  private whenDone: (() => void) | undefined;
   private abort: AbortController | undefined;
   private abortedAt: number | undefined;
   private asked: { readonly at: number; readonly stopped: number; readonly read: Instant } | undefined;
@@ -42,10 +49,17 @@ export class Actor {
     readonly node: SimNode,
     readonly operation: Operation,
     private readonly world: World,
+    /** The one whose work it is, which has its lock. */
+    readonly outer?: Actor,
   ) {}
 
+  /** What its call chain holds. */
+  get held(): readonly string[] {
+    return [...(this.outer?.held ?? []), ...(this.lock ? queuesOf(this.lock) : [])];
+  }
+
   begin(): void {
-    const { node, operation } = this;
+    const { node, operation, outer } = this;
     const { wait, extend, minHold, ttl, abortAfter, mode, permits } = operation;
     const { process } = node;
     const maxHold = Math.max(ttl, 60_000);
@@ -60,11 +74,14 @@ export class Actor {
       read: process.read(),
     };
     this.isWaiting = true;
+    if (outer) watchNested(this, this.world);
     this.world.trace(this.name, () => `asks for ${this.wish} (ttl ${ttl}, wait ${wait})`);
     if (abortAfter !== undefined) this.world.later(node, abortAfter, () => this.giveUp());
     const refused = (answers: readonly MasterReport[]): void => node.noteRefusal(answers);
     this.track(
-      through(operation.functions, () => node.redlock.acquire(operation.resources, { ...call, refused })),
+      through(operation.functions, () =>
+        node.redlock.acquire(operation.resources, { ...call, refused }, 'fail', outer && (() => outer.held)),
+      ),
     ).then(
       (lock) => this.guard(() => this.work(lock)),
       (error: unknown) => this.guard(() => this.refused(error)),
@@ -80,9 +97,10 @@ export class Actor {
 
   private work(lock: Lock): void {
     const { node, operation, world } = this;
-    const { work, tokenAt, newTtl, state } = operation;
+    const { work, tokenAt, newTtl, state, inner } = operation;
     this.isWaiting = false;
     this.isHolding = true;
+    this.lock = lock;
     if (this.abortedAt !== undefined) this.fail(`got a lock after it had given up`);
     world.granted(this);
     const began = world.beliefs.begin(this.name, node, operation);
@@ -100,8 +118,28 @@ export class Actor {
     if (tokenAt !== undefined) world.later(node, tokenAt * work, () => this.askForToken(lock, began));
     if (newTtl !== undefined) world.later(node, work / 2, () => this.extend(lock, newTtl));
     if (state) world.later(node, state.at * work, () => this.useState(lock, state));
-    world.later(node, work, () => this.release(lock));
+    if (inner) world.later(node, inner.after, () => this.nest(inner));
+    world.later(node, work, () => this.finish(lock));
     this.block('held');
+  }
+
+  private nest(inner: InnerOperation): void {
+    const { name, world, operation } = this;
+    const { process } = operation;
+    this.inner = world.add(`${name}/inner`, { ...inner, at: world.scheduler.now, process }, this);
+  }
+
+  /** Releases the lock once what its work has asked for is over, too. */
+  private finish(lock: Lock): void {
+    const { inner } = this;
+    if (!inner || inner.isDone) this.release(lock);
+    else inner.whenDone = () => this.release(lock);
+  }
+
+  /** Nothing else follows, except for what its outer one does. */
+  end(): void {
+    this.isDone = true;
+    this.whenDone?.();
   }
 
   /** Blocks the event loop, as synchronous work does. */
@@ -160,7 +198,7 @@ export class Actor {
           const { masterTimeout } = node.settings;
           this.checkDuration('releasing', at, stopped, (isInDoubt ? 1 + ROUNDS_OF_A_DOUBT : 1) * masterTimeout);
         }
-        this.isDone = true;
+        this.end();
         world.checkSharedKeys();
       }),
     );
@@ -183,8 +221,8 @@ export class Actor {
 
   private refused(error: unknown): void {
     this.isWaiting = false;
-    this.isDone = true;
     this.hasFailed = true;
+    this.end();
     this.world.trace(this.name, () => `gets nothing: ${String(error)}`);
     if (this.operation.permits !== undefined) this.world.sometimes.reached('all permits were taken');
     if (this.abortedAt !== undefined) {

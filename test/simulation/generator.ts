@@ -1,4 +1,5 @@
 import { Chance } from './engine/chance.js';
+import { nestingFor } from './nesting-plans.js';
 import { letShare, withoutState } from './sharing-plans.js';
 import type { ClockPlan, Fault, FaultKind, Operation, ProcessPlan, Schedule, StatePlan } from './schedule.js';
 
@@ -44,6 +45,8 @@ export interface Profile {
   readonly crowds: number;
   /** Share of the schedules in which callers block their event loop. */
   readonly blocking: number;
+  /** Share of the schedules in which calls are nested, and others want several resources. */
+  readonly nesting: number;
 }
 
 export const FAULTS: readonly FaultKind[] = [
@@ -92,6 +95,7 @@ export const EVERYTHING: Profile = {
   sharing: 0.4,
   crowds: 0.15,
   blocking: 0.05,
+  nesting: 0.08,
 };
 
 /** Two processes with a few locks meet just as many kinds of problems, in a third of the time. */
@@ -149,6 +153,8 @@ export function generate(seed: number, profile: Profile = EVERYTHING): Schedule 
   const states = statesFor(new Chance(seed, 3), profile, operations);
   const shared = sharingFor(new Chance(seed, 4), profile, states, { processes, first, ttl, maxTtl });
   const crowded = crowdFor(new Chance(seed, 5), profile, shared);
+  const nesting = new Chance(seed, 12);
+  const nested = nesting.happens(profile.nesting) ? nestingFor(nesting, ttl, crowded) : crowded;
   const faults = Array.from({ length: profile.faults.length > 0 ? chance.whole(0, profile.mostFaults) : 0 }, () => {
     const near = chance.happens(0.6) ? chance.pick(operations).at + chance.fraction() * 30 : undefined;
     const at = near ?? settled + chance.fraction() * BUSY_FOR;
@@ -165,7 +171,7 @@ export function generate(seed: number, profile: Profile = EVERYTHING): Schedule 
       ...(isKnown && { isKnown }),
     })),
     processes,
-    operations: functionsFor(new Chance(seed, 9), blockingFor(new Chance(seed, 8), profile, crowded)),
+    operations: functionsFor(new Chance(seed, 9), blockingFor(new Chance(seed, 8), profile, nested)),
     faults: [
       ...deployment,
       ...withTurns(

@@ -5,7 +5,7 @@ import { checkContention } from './properties/contention.js';
 import { checkForgotten, checkIdle, checkNothingLeft, checkReleased } from './properties/leftovers.js';
 import type { RareState } from './properties/sometimes.js';
 import { type Property, Violation } from './properties/violation.js';
-import { endOf, type Fault, type FaultKind, type Operation, type Schedule } from './schedule.js';
+import { endOf, longestOf, type Fault, type FaultKind, type Operation, type Schedule } from './schedule.js';
 import type { ModelFault } from './server/operations.js';
 import { World } from './world.js';
 
@@ -204,8 +204,11 @@ class Course {
 
   private busyUntil(end: number): number {
     const { operations } = this.world.schedule;
+    const nested = operations.filter(({ inner }) => inner).map(longestOf);
     return (
-      end + Math.max(0, ...operations.map(({ work }) => work)) + Math.max(0, ...operations.map(({ wait }) => wait))
+      end +
+      Math.max(0, ...operations.map(({ work }) => work), ...nested) +
+      Math.max(0, ...operations.map(({ wait }) => wait))
     );
   }
 

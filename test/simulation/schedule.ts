@@ -37,11 +37,24 @@ export interface Operation {
   readonly mode?: 'shared';
   /** The number of permits of a single resource; without it, the operation wants a lock. */
   readonly permits?: number;
+  /** What its work asks for while it has the lock. It releases the lock when both are over. */
+  readonly inner?: InnerOperation;
+}
+
+/** An operation in the call chain of another one, which has its lock. */
+export interface InnerOperation extends Omit<Operation, 'at' | 'process'> {
+  /** Milliseconds since the work of the outer one has begun. */
+  readonly after: number;
 }
 
 /** What an operation competes for. The permits of a resource have nothing to do with its lock. */
 export function claimsOf({ resources, permits }: Pick<Operation, 'resources' | 'permits'>): readonly string[] {
   return permits === undefined ? resources : resources.map((resource) => `a permit of ${resource}`);
+}
+
+/** How long an operation may take, with all that its work asks for. */
+export function longestOf({ wait, work, inner }: Omit<Operation, 'at' | 'process'>): number {
+  return wait + work + (inner ? longestOf(inner) : 0);
 }
 
 /** Whether two operations compete for something. */

@@ -133,13 +133,16 @@ export class World {
     this.grants.push(actor);
   }
 
-  add(name: string, operation: Operation): Actor {
-    const actor = new Actor(name, this.nodes[operation.process] as SimNode, operation, this);
+  add(name: string, operation: Operation, outer?: Actor): Actor {
+    const actor = new Actor(name, this.nodes[operation.process] as SimNode, operation, this, outer);
     this.actors.push(actor);
     this.scheduler.at(operation.at, () => {
       actor.node.process.receive(() => {
         if (actor.node.isThere) actor.begin();
-        else actor.isDone = actor.hasFailed = true;
+        else {
+          actor.hasFailed = true;
+          actor.end();
+        }
       });
     });
     return actor;
@@ -259,6 +262,11 @@ export class World {
         if (other === actor || other.node !== actor.node || !other.isWaiting || other.operation.wait === 0)
           return false;
         if (areShared(other.operation, actor.operation)) return false;
+        // A nested call goes ahead of those that wait for its chain, maybe through others.
+        if (actor.outer) {
+          this.notePassing(actor, other);
+          return false;
+        }
         // An exclusive request behind shared holders stands at the barriers, and stays there if one of them has to ask again.
         if (other.operation.mode === 'shared' && other.node.unused.has(other.operation.resources)) return false;
         return other.askedAt < actor.askedAt && areRivals(other.operation, actor.operation);
@@ -268,6 +276,13 @@ export class World {
       if (!first || overtaken.length < (actor.operation.permits ?? 1)) continue;
       const message = `${actor.name} was served before ${first.name}, which had come first`;
       throw new Violation('first come, first served', this.scheduler.now, message);
+    }
+  }
+
+  private notePassing(actor: Actor, other: Actor): void {
+    if (other.askedAt >= actor.askedAt || !areRivals(actor.operation, other.operation)) return;
+    if (other.operation.resources.some((resource) => actor.outer?.held.includes(resource))) {
+      this.sometimes.reached('a nested call passed an earlier call that waited for its chain');
     }
   }
 

@@ -56,6 +56,8 @@ export interface Program {
   pause(): void;
   resume(): void;
   kill(): void;
+  /** Kills it, and waits for its end. */
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 /** Starts test/processes/`name`.ts with one argument. */
@@ -66,15 +68,21 @@ export function start({ folder }: Compiled, name: string, argument: object, env:
     env: { ...process.env, ...env },
   });
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+  const kill = (): void => void child.kill('SIGKILL');
+  const ended = once(child, 'exit').then(([code, signal]) => (code ?? signal) as number | string);
   return {
     line: async () => {
       const { value, done } = await lines.next();
       if (done) throw new Error(`${name} ended without a further line`);
       return value;
     },
-    ended: once(child, 'exit').then(([code, signal]) => (code ?? signal) as number | string),
+    ended,
     pause: () => void child.kill('SIGSTOP'),
     resume: () => void child.kill('SIGCONT'),
-    kill: () => void child.kill('SIGKILL'),
+    kill,
+    [Symbol.asyncDispose]: async () => {
+      kill();
+      await ended;
+    },
   };
 }

@@ -1,16 +1,11 @@
-import { Redis } from 'ioredis';
+import { withClient } from './command.js';
 
 /** The hash of fencing counters: the only key that outlives the locks. The number of its fields is bounded. */
 export const COUNTERS = /\0fences$/;
 
 /** Keys on a server, without the key that outlives the locks. */
 export async function leftovers(port: number): Promise<string[]> {
-  const client = new Redis(port, '127.0.0.1', { maxRetriesPerRequest: 0, retryStrategy: () => null });
-  try {
-    return (await client.keys('*')).filter((key) => !COUNTERS.test(key));
-  } finally {
-    client.disconnect();
-  }
+  return (await withClient(port, (client) => client.keys('*'))).filter((key) => !COUNTERS.test(key));
 }
 
 /** Number of these keys on several servers. */

@@ -50,9 +50,16 @@ export class Contender implements AsyncDisposable {
     }
   }
 
-  acquire(resources: string | readonly string[], ttl?: Duration, options: AcquireOptions = {}): Promise<Lock> {
+  /** `held`: what the call chain holds. */
+  acquire(
+    resources: string | readonly string[],
+    ttl?: Duration,
+    options: AcquireOptions = {},
+    held?: readonly string[],
+  ): Promise<Lock> {
     const list = typeof resources === 'string' ? [resources] : resources;
-    return this.redlock.acquire(list, resolveCall(this.settings, ttl === undefined ? options : { ttl, ...options }));
+    const call = resolveCall(this.settings, ttl === undefined ? options : { ttl, ...options });
+    return this.redlock.acquire(list, call, 'fail', held && (() => held));
   }
 
   close(): Promise<void> {

@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findRedisServer } from '../../scripts/redis-servers.mjs';
 import { command } from './command.js';
+import { deadPort } from './dead-port.js';
 import { eventually } from './eventually.js';
 
 /** Starts a sentinel and kills it when its standard input ends: with the test, or with the process of the test. */
@@ -31,7 +31,7 @@ export class Sentinel implements AsyncDisposable {
 
   /** Resolves when the sentinel knows the primary and its replica. `config` has more lines of its configuration. */
   static async watch(name: string, primary: number, config: readonly string[] = [], quorum = 1): Promise<Sentinel> {
-    const port = await freePort();
+    const port = await deadPort();
     const folder = await mkdtemp(join(tmpdir(), 'redlock-sentinel-'));
     const file = join(folder, 'sentinel.conf');
     const lines = [
@@ -76,14 +76,4 @@ export class Sentinel implements AsyncDisposable {
     const list = await command(this.port, 'SENTINEL', 'replicas', name).catch(() => []);
     return (list as unknown[]).length;
   }
-}
-
-/** A port that nothing listened on a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

@@ -5,6 +5,8 @@ import { eventually } from './eventually.js';
 /** A process that waits at a master. */
 export class Process {
   readonly woken: (string | undefined)[] = [];
+  /** Keys that it has asked for since it last left all. */
+  private readonly known = new Set<string>();
 
   constructor(
     readonly name: string,
@@ -45,6 +47,7 @@ export class Process {
 
   /** The request of a process that joins the queues if it is refused. */
   taking(keys: readonly string[], waited = 0): AcquireRequest {
+    for (const key of keys) this.known.add(key);
     const queues = keys.map((key) => `queue:${key}`);
     return acquiring(keys, this.token, { queue: { queues, waiter: this.name, waited } });
   }
@@ -61,12 +64,14 @@ export class Process {
 
   /** Asks for one of the keys, and joins their common queue if all are held. */
   pick(keys: readonly string[], waited = 0): Promise<MasterReply> {
+    for (const key of keys) this.known.add(key);
     const queue = { queues: [`queue:${keys[0]}`], waiter: this.name, waited };
     return this.ask(picking(keys, this.token, { queue }));
   }
 
   /** Stands at the barriers of the keys, or leaves them. */
   want(keys: readonly string[], waited: number | undefined): Promise<MasterReply> {
+    for (const key of keys) this.known.add(key);
     return this.ask({ op: 'raise-barrier', keys, barriers: barriersOf(keys), waiter: this.name, waited });
   }
 
@@ -86,5 +91,17 @@ export class Process {
 
   give(...keys: string[]): Promise<MasterReply> {
     return this.ask(releasing(keys, this.token));
+  }
+
+  /** Leaves all that it has or waits for, so that nothing of it wakes a process later. */
+  async leaveAll(): Promise<void> {
+    for (const key of [...this.known]) {
+      await this.want([key], undefined);
+      await this.leave(key);
+      await this.leaveShared(key);
+      await this.give(key);
+      await this.unshare(key);
+    }
+    this.known.clear();
   }
 }

@@ -10,9 +10,10 @@ import { CompositeLock } from './composite-lock.js';
 import { failureOf, RetrySchedule, type Step, stepAfter, transitionAfter } from './transitions.js';
 import type { Random, TokenSource } from '../holder.js';
 import { type CallSettings, EXPIRY_RESOLUTION, masterTimeoutFor } from '../settings/settings.js';
-import { type AcquireAttempt, type LeasedKeys, QuorumLock, type QuorumLockContext } from './quorum-lock.js';
+import type { LeasedKeys, PassedLock } from './leased-keys.js';
+import { type AcquireAttempt, QuorumLock, type QuorumLockContext } from './quorum-lock.js';
 import type { KeyNames } from '../keyspace.js';
-import type { PassedLock, QueueEntry } from './process-queue.js';
+import type { QueueEntry } from './process-queue.js';
 import type { PermitChoice } from './permits.js';
 import { RemoteWait } from './remote-wait.js';
 import type { Waiter } from './waiter.js';
@@ -23,6 +24,8 @@ const PATIENCE = 1_000;
 // The same after this many notifications in vain: acquisitions that each have a reservation that another one needs
 // would otherwise hand them round as fast as the masters answer.
 const MAX_FUTILE_WAKEUPS = 100;
+// Ends the acquisition of one of several resources.
+const PASSED = new Error('a nested call, for which its call waits, has gone ahead of it');
 
 export interface AcquisitionContext extends QuorumLockContext {
   readonly masters: readonly CircuitBreakerMaster[];
@@ -88,7 +91,7 @@ export class Acquisition {
   private readonly permits: PermitChoice | undefined;
   private readonly isRepeated: boolean;
   // Absent until it has asked a home master or was refused.
-  private places: RemoteWait | undefined;
+  private joined: RemoteWait | undefined;
 
   constructor(
     private readonly context: AcquisitionContext,
@@ -118,13 +121,14 @@ export class Acquisition {
   async run(first?: Step): Promise<LeasedKeys> {
     const { waiter, entry, call: wanted, isBehind, isRepeated } = this;
     const { clock } = this.context;
-    if (isBehind && this.mayTakePlaces) waiter.takesPlaces = (places) => this.takePlaces(places);
+    if (isBehind && this.mayTakeRemoteWait) waiter.takesRemoteWait = (remoteWait) => this.takeRemoteWait(remoteWait);
     let leasedKeys: LeasedKeys | undefined;
     try {
       let step = first;
       for (let attempt = 1; ; attempt++) {
         while (entry && !entry.isAdmitted && !waiter.isOver) await waiter.pause(undefined, this.watch);
         waiter.check();
+        if (first !== undefined && this.isPassed) throw PASSED;
         this.passed = waiter.takeOffered();
         if (this.passed) return (leasedKeys = this.passed.leasedKeys);
         // An acquisition that finds no other ahead of it makes one full attempt, however small its budget.
@@ -169,11 +173,11 @@ export class Acquisition {
   private get firstStep(): Step {
     const { homeMasters } = this.context;
     const isForgotten = this.isBehind && homeMasters.contentionMayHaveExpired(this.waiter.waited);
-    const isContended = isForgotten || this.places !== undefined || homeMasters.areContended(this.keys);
+    const isContended = isForgotten || this.joined !== undefined || homeMasters.areContended(this.keys);
     return this.call.wait > 0 && isContended ? 'home' : 'all';
   }
 
-  private get mayTakePlaces(): boolean {
+  private get mayTakeRemoteWait(): boolean {
     return !this.permits && !this.call.isShared && this.resources.length === 1;
   }
 
@@ -198,7 +202,7 @@ export class Acquisition {
     const { quorumLock, step, home, timeout, isFull, since } = attempt;
     const { waiter } = this;
     waiter.interrupt = undefined;
-    if (step !== 'all') this.places?.noteReply(home, quorumCall);
+    if (step !== 'all') this.joined?.noteReply(home, quorumCall);
     if (isTaken && !waiter.isStopped) {
       this.permits?.keep();
       return true;
@@ -215,7 +219,7 @@ export class Acquisition {
   }
 
   private end(isGranted: boolean): void {
-    this.waiter.takesPlaces = undefined;
+    this.waiter.takesRemoteWait = undefined;
     // It was passed on while this acquisition was stopped.
     const unused = this.waiter.takeOffered();
     if (unused) {
@@ -223,28 +227,32 @@ export class Acquisition {
       this.permits?.free(unused.leasedKeys.slot);
       this.entry?.recordTurn(this.context.clock.read());
     }
-    if (isGranted) this.places?.leave();
-    else this.passPlaces();
+    if (isGranted) this.joined?.leave();
+    else this.passRemoteWait();
     this.permits?.giveBack();
   }
 
   // Others acquire again and again before this acquisition, because one of its resources is always held.
   private get isStarved(): boolean {
-    const { notifications, places, keys, permits, waiter } = this;
-    const isContended = notifications > 0 || places?.hasSharedHolders === true;
-    if (keys.length === 1 || permits || !isContended) return false;
+    const { notifications, joined, keys, permits, waiter } = this;
+    const isContended = notifications > 0 || joined?.hasSharedHolders === true;
+    if (keys.length === 1 || permits || !isContended || this.isPassed) return false;
     // Protocol 4.9
     return notifications > MAX_FUTILE_WAKEUPS || waiter.waited >= PATIENCE;
   }
 
+  private get isPassed(): boolean {
+    return this.entry?.isNext === false;
+  }
+
   // While it waits for the next one, it keeps those that it has. The order is sorted, so that two such acquisitions
-  // cannot deadlock.
+  // cannot deadlock, and a nested call that needs one of them gets it: `undefined`.
   private async acquireOneByOne(): Promise<LeasedKeys | undefined> {
     const { context, resources, call, waiter, entry } = this;
     const leasedKeys = new CompositeLock();
     let lease: Lease | undefined;
     // A notification could not be used while the keys are collected one by one. The place in this process is kept.
-    this.places?.leave();
+    this.joined?.leave();
     try {
       for (const part of [...resources].sort()) {
         const acquisition = new Acquisition(context, { part, call, waiter, entry });
@@ -265,6 +273,7 @@ export class Acquisition {
     } catch (error) {
       void lease?.detach();
       void leasedKeys.release(0);
+      if (error === PASSED) return undefined;
       throw error;
     }
     void leasedKeys.release(0);
@@ -333,13 +342,13 @@ export class Acquisition {
   }
 
   private get remoteWait(): RemoteWait {
-    if (!this.places) {
+    if (!this.joined) {
       const { names, permits, call, context } = this;
       const { masters, listener, notified } = context;
       const hasOneQueue = permits !== undefined;
-      this.places = new RemoteWait({ masters, names, listener, notified, isShared: call.isShared, hasOneQueue });
+      this.joined = new RemoteWait({ masters, names, listener, notified, isShared: call.isShared, hasOneQueue });
     }
-    return this.places;
+    return this.joined;
   }
 
   // Milliseconds, for its place among the acquisitions of all processes.
@@ -357,21 +366,21 @@ export class Acquisition {
     return (this.schedule ??= new RetrySchedule(this.context.random));
   }
 
-  // The next waiter of this process takes the places, if one can.
-  private passPlaces(): void {
-    const { places, entry, permits, call } = this;
+  // The next waiter of this process goes on in the place of this one, if one can.
+  private passRemoteWait(): void {
+    const { joined, entry, permits, call } = this;
     // Protocol 5.7
-    const isTaken = places && !permits && !call.isShared && entry?.passPlaces(places);
-    if (isTaken) this.places = undefined;
-    else places?.leave();
+    const isTaken = joined && !permits && !call.isShared && entry?.passRemoteWait(joined);
+    if (isTaken) this.joined = undefined;
+    else joined?.leave();
   }
 
   // So that no later request of another process passes this one.
-  private takePlaces(places: RemoteWait): boolean {
+  private takeRemoteWait(remoteWait: RemoteWait): boolean {
     // It contends already.
-    if (this.places) return false;
-    this.places = places;
-    places.passTo(this.waited);
+    if (this.joined) return false;
+    this.joined = remoteWait;
+    remoteWait.passTo(this.waited);
     return true;
   }
 
@@ -386,7 +395,7 @@ export class Acquisition {
     const { waiter } = this;
     const refusal = this.refusal ?? this.entry?.refusal;
     // This acquisition takes nothing any more: a release in the meantime must wake the next process.
-    this.passPlaces();
+    this.passRemoteWait();
     // The next one asks in its place, also while the last answers are awaited.
     this.entry?.leave();
     await refusal?.settle(this.context.clock, (giveUp) => (waiter.interrupt = { giveUp }));

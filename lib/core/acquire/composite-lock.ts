@@ -1,6 +1,6 @@
 import type { Instant } from '../clock.js';
 import type { MasterReport } from '../errors.js';
-import type { Extension, LeasedKeys } from './quorum-lock.js';
+import type { Extension, LeasedKeys } from './leased-keys.js';
 
 // The parts of a lock that were acquired one by one. The lock ends as soon as one of them does.
 export class CompositeLock implements LeasedKeys {

@@ -25,11 +25,14 @@ export class LinkedList<M extends ListMember<M>> {
   }
 
   // The member must be in no list.
-  add(member: M): void {
-    member.before = this.tail;
-    if (this.tail) this.tail.after = member;
+  add(member: M, after?: M): void {
+    const before = after ? after.before : this.tail;
+    member.before = before;
+    member.after = after;
+    if (before) before.after = member;
     else this.head = member;
-    this.tail = member;
+    if (after) after.before = member;
+    else this.tail = member;
   }
 
   get members(): readonly M[] {

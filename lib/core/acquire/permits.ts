@@ -89,6 +89,11 @@ export function queueOfPermits(resource: string): string {
   return `${NUL}permits:${resource}`;
 }
 
+// Of a lock, or of a permit, which has a slot.
+export function queuesOf(held: { resources: readonly string[]; slot: number | undefined }): readonly string[] {
+  return held.slot === undefined ? held.resources : held.resources.map(queueOfPermits);
+}
+
 // Which permits of a resource one acquisition tries to take, one after the other.
 export class PermitChoice {
   readonly all: KeyNames;

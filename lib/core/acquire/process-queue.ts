@@ -1,8 +1,8 @@
 import { elapsedBetween, type Instant } from '../clock.js';
-import type { LeasedKeys } from './quorum-lock.js';
+import type { PassedLock } from './leased-keys.js';
 import type { LastAnswers } from './last-answers.js';
 import type { RemoteWait } from './remote-wait.js';
-import type { Waiter, WakeReason } from './waiter.js';
+import type { HeldByChain, Waiter, WakeReason } from './waiter.js';
 import { LinkedList, ListMember } from './linked-list.js';
 
 // A process keeps a lock for its own waiters for this many sections in a row at most.
@@ -11,19 +11,6 @@ const MAX_SECTIONS = 5;
 const LONGEST_TENURE = 10;
 // The next holder has at least this share of the ttl left.
 const SHARE_LEFT = 0.8;
-
-// For how long a process has kept a lock for its own waiters.
-export interface Tenure {
-  readonly began: Instant;
-  // With the present one.
-  readonly sections: number;
-}
-
-export interface PassedLock extends Tenure {
-  readonly leasedKeys: LeasedKeys;
-  // Milliseconds.
-  readonly ttl: number;
-}
 
 // To pass a lock on needs no round trip, but other processes have to get their turn.
 // @see https://dl.acm.org/doi/10.1145/2145816.2145848 "Lock Cohorting", Dice, Marathe and Shavit, for the same bound
@@ -50,8 +37,8 @@ export interface QueueEntry {
   waitAgain(waiter: Waiter): void;
   // True if the next one in its only queue takes the lock.
   passOn(lock: PassedLock): boolean;
-  // For a waiter that gives up. True if one of its only queue, in front of the first shared one, takes the places.
-  passPlaces(places: RemoteWait): boolean;
+  // For a waiter that gives up. True if one of its only queue, in front of the first shared one, goes on in its place.
+  passRemoteWait(remoteWait: RemoteWait): boolean;
   // After several sections of this process in a row: now it is the turn of others.
   recordTurn(now: Instant): void;
   // Milliseconds since the last turn of this process that had several sections; `Infinity` if there was none.
@@ -62,19 +49,21 @@ export interface QueueEntry {
 
 interface Occupant {
   readonly hasEnded: boolean;
+  // Of a nested call.
+  readonly held?: HeldByChain | undefined;
   wake(why?: WakeReason): void;
   // True if it takes the lock of the holder before it.
   offer?(lock: PassedLock): boolean;
   // It has taken a lock that was offered, and does not hold it yet.
   readonly hasOffer?: boolean;
-  // True if it takes the places of a waiter before it.
-  offerPlaces?(places: RemoteWait): boolean;
+  // True if it goes on in the place of a waiter before it.
+  offerRemoteWait?(remoteWait: RemoteWait): boolean;
 }
 
 export interface Capacity {
   readonly isShared: boolean;
   // How many may hold them at the same time: the permits, or 1 for a lock.
-  readonly places: number;
+  readonly limit: number;
 }
 
 // A holder keeps its place in the queue, and is never woken.
@@ -84,8 +73,9 @@ const HOLDER: Occupant = { hasEnded: true, wake: () => undefined };
 type PlaceState = 'waiting' | 'admitted' | 'refused' | 'left';
 
 interface Queue {
+  readonly first: Place | undefined;
   readonly contenders: readonly Place[];
-  join(occupant: Occupant, sharing: Capacity): Place;
+  join(occupant: Occupant, capacity: Capacity): Place;
 }
 
 // Without empty ones, by their resource.
@@ -95,27 +85,33 @@ type Queues = Map<string, Queue>;
 // been alone is its own queue.
 class Place extends ListMember<Place> implements QueueEntry, Queue {
   state: PlaceState = 'waiting';
+  // All places of a call for several resources.
+  siblings: readonly Place[] | undefined;
 
   constructor(
     public occupant: Occupant,
-    readonly sharing: Capacity,
+    readonly capacity: Capacity,
     readonly resource: string,
     readonly queues: Queues,
     // Absent for a place that has always been alone.
-    private queue?: ResourceQueue,
+    public queue?: ResourceQueue,
   ) {
     super();
   }
 
-  static first(occupant: Occupant, sharing: Capacity, resource: string, queues: Queues): Place {
-    const place = new Place(occupant, sharing, resource, queues);
+  static first(occupant: Occupant, capacity: Capacity, resource: string, queues: Queues): Place {
+    const place = new Place(occupant, capacity, resource, queues);
     place.state = 'admitted';
     queues.set(resource, place);
     return place;
   }
 
-  join(occupant: Occupant, sharing: Capacity): Place {
-    return this.shared.join(occupant, sharing);
+  join(occupant: Occupant, capacity: Capacity): Place {
+    return this.grown.join(occupant, capacity);
+  }
+
+  get first(): this {
+    return this;
   }
 
   get contenders(): readonly Place[] {
@@ -135,11 +131,11 @@ class Place extends ListMember<Place> implements QueueEntry, Queue {
   }
 
   set refusal(refusal: LastAnswers | undefined) {
-    if (refusal || this.queue) this.shared.refusal = refusal;
+    if (refusal || this.queue) this.grown.refusal = refusal;
   }
 
   noteRefusal(): void {
-    this.shared.noteRefusal(this);
+    this.grown.noteRefusal(this);
   }
 
   becomeHolder(): void {
@@ -156,12 +152,12 @@ class Place extends ListMember<Place> implements QueueEntry, Queue {
   passOn(lock: PassedLock): boolean {
     const { slot = 0 } = lock.leasedKeys;
     const next = this.queue?.nextWaiter;
-    return next !== undefined && slot < next.sharing.places && (next.occupant.offer?.(lock) ?? false);
+    return next !== undefined && slot < next.capacity.limit && (next.occupant.offer?.(lock) ?? false);
   }
 
-  passPlaces(places: RemoteWait): boolean {
-    for (let place = this.after; place && !place.sharing.isShared; place = place.after) {
-      if (place.occupant.offerPlaces?.(places)) return true;
+  passRemoteWait(remoteWait: RemoteWait): boolean {
+    for (let place = this.after; place && !place.capacity.isShared; place = place.after) {
+      if (place.occupant.offerRemoteWait?.(remoteWait)) return true;
     }
     return false;
   }
@@ -186,7 +182,7 @@ class Place extends ListMember<Place> implements QueueEntry, Queue {
     return this.occupant === HOLDER;
   }
 
-  private get shared(): ResourceQueue {
+  private get grown(): ResourceQueue {
     return (this.queue ??= new ResourceQueue(this));
   }
 }
@@ -218,12 +214,29 @@ class ResourceQueue extends LinkedList<Place> implements Queue {
     if (alone.isHolder) this.holders++;
   }
 
-  join(occupant: Occupant, sharing: Capacity): Place {
+  join(occupant: Occupant, capacity: Capacity): Place {
     const { resource, queues } = this;
-    const place = new Place(occupant, sharing, resource, queues, this);
+    const place = new Place(occupant, capacity, resource, queues, this);
     this.add(place);
     if (place.before === this.lastAdmitted && this.mayAdmit(place)) this.admit(place);
     return place;
+  }
+
+  // Goes ahead of the first of these that is no holder. If the turn of that one has come, both may contend.
+  advance(place: Place, waiters: ReadonlySet<Place>): void {
+    let next = place;
+    while (next.before && waiters.has(next.before)) next = next.before;
+    while (next.isHolder && next.after) next = next.after;
+    if (next === place) return;
+    if (this.lastAdmitted === place) this.lastAdmitted = place.before;
+    this.remove(place);
+    this.add(place, next);
+    if (next.isAdmitted && !place.isAdmitted) this.admit(place);
+    place.occupant.wake();
+    // One that has taken another resource alone, and waits for this one, gives it back.
+    for (let passed: Place | undefined = next; passed?.isAdmitted === true; passed = passed.after) {
+      if (passed.siblings) passed.occupant.wake();
+    }
   }
 
   get contenders(): readonly Place[] {
@@ -255,7 +268,7 @@ class ResourceQueue extends LinkedList<Place> implements Queue {
     this.forgetRefusal(place);
     if (this.refused > 0) {
       // Shared holders may all have what this one has. Of others, the next one goes on to poll.
-      if (place.sharing.isShared) for (const { occupant } of this.contenders) occupant.wake();
+      if (place.capacity.isShared) for (const { occupant } of this.contenders) occupant.wake();
       else this.next?.occupant.wake();
     }
     this.admitMore();
@@ -276,7 +289,7 @@ class ResourceQueue extends LinkedList<Place> implements Queue {
   get nextWaiter(): Place | undefined {
     let place = this.first;
     while (place && (place.isHolder || place.occupant.hasOffer === true)) place = place.after;
-    const isInTurn = place && (place.isAdmitted || this.admitted <= place.sharing.places);
+    const isInTurn = place && (place.isAdmitted || this.admitted <= place.capacity.limit);
     return isInTurn ? place : undefined;
   }
 
@@ -304,25 +317,27 @@ class ResourceQueue extends LinkedList<Place> implements Queue {
 
   private admit(place: Place): void {
     place.state = 'admitted';
-    this.lastAdmitted = place;
+    if (place.after?.isAdmitted !== true) this.lastAdmitted = place;
     this.admitted++;
   }
 
   // Protocol 11.8
-  private mayAdmit({ sharing }: Place): boolean {
+  private mayAdmit({ capacity }: Place): boolean {
     const { admitted, holders, lastAdmitted } = this;
     if (this.refused > 0) return false;
-    if (admitted < sharing.places) return true;
-    if (lastAdmitted?.sharing.isShared !== true) return false;
+    if (admitted < capacity.limit) return true;
+    if (lastAdmitted?.capacity.isShared !== true) return false;
     // An exclusive request behind shared holders asks the masters, so that it stands at the barriers for their next ones.
-    return sharing.isShared ? holders > 0 : holders === admitted;
+    return capacity.isShared ? holders > 0 && this.first?.capacity.isShared === true : holders === admitted;
   }
 }
 
-const ALONE: Capacity = Object.freeze({ isShared: false, places: 1 });
+const ALONE: Capacity = Object.freeze({ isShared: false, limit: 1 });
 
 class Places implements QueueEntry {
-  constructor(private readonly places: readonly Place[]) {}
+  constructor(private readonly places: readonly Place[]) {
+    for (const place of places) place.siblings = places;
+  }
 
   get isAdmitted(): boolean {
     return this.places.every((place) => place.isAdmitted);
@@ -358,7 +373,7 @@ class Places implements QueueEntry {
     return false;
   }
 
-  passPlaces(): boolean {
+  passRemoteWait(): boolean {
     return false;
   }
 
@@ -383,10 +398,12 @@ export class WaitQueue {
   // Protocol 5.2
   private readonly queues: Queues = new Map();
 
-  join(resources: readonly string[], waiter: Waiter, sharing: Capacity = ALONE): QueueEntry {
-    const places = resources.map((resource) => this.joinOne(resource, waiter, sharing));
+  join(resources: readonly string[], waiter: Waiter, capacity: Capacity = ALONE): QueueEntry {
+    const places = resources.map((resource) => this.joinOne(resource, waiter, capacity));
     const [place, another] = places;
-    return place && !another ? place : new Places(places);
+    const entry = place && !another ? place : new Places(places);
+    if (waiter.held) this.nest(places, waiter.held()); // @mutant nested-call-waits-for-its-own-chain
+    return entry;
   }
 
   isEmpty(resources: readonly string[]): boolean {
@@ -401,7 +418,7 @@ export class WaitQueue {
   notify(resource: string, slot = 0): boolean {
     const [next, other] = this.queues.get(resource)?.contenders ?? [];
     if (!next) return false;
-    const isUsable = slot < next.sharing.places;
+    const isUsable = slot < next.capacity.limit;
     next.occupant.wake(isUsable ? 'next' : 'retry');
     // The master has removed this process from its queue.
     other?.occupant.wake();
@@ -414,8 +431,35 @@ export class WaitQueue {
     }
   }
 
-  private joinOne(resource: string, waiter: Waiter, sharing: Capacity): Place {
+  // A nested call goes ahead of those that wait for its chain to end: they wait for it anyway. Where one of them is nested
+  // in a lock that this call wants, those before that one wait for its chain from now on, too.
+  private nest(places: readonly Place[], held: readonly string[]): void {
+    const waiters = this.waitersFor(held);
+    for (const place of places) place.queue?.advance(place, waiters);
+    const wanted = new Set(places.map(({ resource }) => resource));
+    for (const place of waiters) {
+      const outer = place.occupant.held?.();
+      const isWanted = outer?.some((resource) => wanted.has(resource)); // @mutant nested-calls-judged-once
+      if (outer && isWanted) place.queue?.advance(place, this.waitersFor(outer));
+    }
+  }
+
+  // Those that wait for these resources, themselves or through others. There may be holders among them.
+  private waitersFor(resources: readonly string[]): ReadonlySet<Place> {
+    const firstOf = (names: readonly string[]): Place[] => names.flatMap((name) => this.queues.get(name)?.first ?? []);
+    const found = new Set(firstOf(resources));
+    // Also over those that are added meanwhile.
+    for (const place of found) {
+      if (place.after) found.add(place.after);
+      if (place.isHolder) continue;
+      for (const other of place.siblings ?? []) found.add(other);
+      for (const other of firstOf(place.occupant.held?.() ?? [])) found.add(other);
+    }
+    return found;
+  }
+
+  private joinOne(resource: string, waiter: Waiter, capacity: Capacity): Place {
     const { queues } = this;
-    return queues.get(resource)?.join(waiter, sharing) ?? Place.first(waiter, sharing, resource, queues);
+    return queues.get(resource)?.join(waiter, capacity) ?? Place.first(waiter, capacity, resource, queues);
   }
 }

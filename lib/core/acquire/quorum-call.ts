@@ -69,12 +69,7 @@ export class QuorumCall {
     // A copy has no holes as `new Array(length)` has, and room for just these.
     const answers: unknown[] = masters.slice();
     this.answers = answers.fill(undefined) as undefined[];
-    masters.forEach((master, index) => {
-      // Protocol 4.1
-      const reply = (answer: MasterReply): void => this.count(index, answer);
-      if (typeof request === 'function') request(master, reply);
-      else master.ask(request, reply);
-    });
+    for (let index = 0; index < masters.length; index++) this.ask(masters[index] as Voter, index, request);
     // Last, so that the requests do not wait for it.
     if (this.open) this.timer = clock.schedule(timeout, () => clock.afterInput(() => this.giveUp()), 0, now);
   }
@@ -87,6 +82,13 @@ export class QuorumCall {
 
   get isOpen(): boolean {
     return this.open;
+  }
+
+  // Protocol 4.1
+  private ask(master: Voter, index: number, request: MasterRequest | SendRequest): void {
+    const reply = (answer: MasterReply): void => this.count(index, answer);
+    if (typeof request === 'function') request(master, reply);
+    else master.ask(request, reply);
   }
 
   // Of the answers so far, on the assumption that masters without an answer can vote.

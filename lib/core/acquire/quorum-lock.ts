@@ -14,6 +14,7 @@ import { QuorumCall, type SendRequest } from './quorum-call.js';
 import { Condition } from '../condition.js';
 import { type Clock, elapsedBetween, type Instant } from '../clock.js';
 import type { KeyNames, Keyspace } from '../keyspace.js';
+import type { Extension, LeasedKeys, StateAccess } from './leased-keys.js';
 import type { PermitChoice } from './permits.js';
 import { driftOf, masterTimeoutFor, type Settings, ttlFor } from '../settings/settings.js';
 import { hasLead, shiftWall } from '../wall-clock.js';
@@ -122,49 +123,6 @@ export class PendingReleases {
   settled(): Promise<void> {
     return this.none.met();
   }
-}
-
-export interface Extension {
-  readonly extended: boolean;
-  readonly quorumCall: QuorumCall;
-}
-
-interface StateAccess {
-  readonly masters: readonly Master[];
-  readonly key: string;
-  readonly entry: string;
-  readonly token: string;
-  // Milliseconds.
-  readonly masterTimeout: number;
-}
-
-export interface LeasedKeys {
-  // Milliseconds for which the keys can still be relied on; zero or less if they cannot.
-  readonly remaining: number;
-  // For a caller that has read the clock already.
-  remainingAt(now: Instant): number;
-  // Start of the round from which the validity counts.
-  readonly validSince: Instant;
-  // Since the last extension that succeeded; empty if none was tried since.
-  readonly lastReplies: readonly MasterReport[];
-  // `ttl` in milliseconds.
-  extend(ttl: number): Promise<Extension>;
-  // For when the clocks of this process disagree. It succeeds only if a quorum has had the keys all the time; the
-  // validity then counts from this request. `ttl` in milliseconds; default: what is left by the monotonic clock.
-  // `undefined` if nothing is left by that either.
-  verify(ttl?: number): Promise<Extension | undefined>;
-  // The wall clock was set back by so many milliseconds.
-  noteSetBack(milliseconds: number): void;
-  // `undefined` if there is no agreement.
-  drawToken(atLeast?: number): Promise<number | undefined>;
-  // Counted from 0; `undefined` for a lock.
-  readonly slot: number | undefined;
-  // `undefined` for several keys, shared ones and permits, which have no state.
-  readonly stateAccess: StateAccess | undefined;
-  // Resolves when a quorum has answered, or after the master timeout; never rejects.
-  // `now`: a reading of this turn of the event loop, if there is one.
-  release(keepFor: number, now?: Instant): Promise<void>;
-  giveUp(): void;
 }
 
 const NEVER: Instant = Object.freeze({ monotonic: 0, wall: 0 });

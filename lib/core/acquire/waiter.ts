@@ -1,12 +1,16 @@
 import type { Clock, Instant, Timer } from '../clock.js';
 import type { Blamed } from '../contention/line.js';
 import { ListMember } from './linked-list.js';
-import type { PassedLock } from './process-queue.js';
+import type { PassedLock } from './leased-keys.js';
 import type { RemoteWait } from './remote-wait.js';
 import type { CallSettings } from '../settings/settings.js';
 
 // `next`: a master has reserved a key. `retry`: another change is worth an attempt.
 export type WakeReason = 'next' | 'retry';
+
+// The queues in which the call chain of a nested call holds a place now. No lock keeps it: work that begins its next run
+// inside of itself would keep the locks of all runs.
+export type HeldByChain = () => readonly string[];
 
 interface Work {
   giveUp(): void;
@@ -31,13 +35,14 @@ export class Waiter extends ListMember<Waiter> {
   takesTtl: number | undefined;
   private offered: PassedLock | undefined;
   // `undefined` if it would take none; false if it does not take these.
-  takesPlaces: ((places: RemoteWait) => boolean) | undefined;
+  takesRemoteWait: ((remoteWait: RemoteWait) => boolean) | undefined;
   private work: Work | undefined;
 
   constructor(
     private readonly clock: Clock,
     readonly resources: readonly string[],
     readonly call: CallSettings,
+    readonly held?: HeldByChain | undefined,
   ) {
     super();
     const { signal } = call;
@@ -90,9 +95,9 @@ export class Waiter extends ListMember<Waiter> {
   }
 
   // False if this waiter does not take them.
-  offerPlaces(places: RemoteWait): boolean {
+  offerRemoteWait(remoteWait: RemoteWait): boolean {
     if (this.ended || this.isStopped || this.isOver) return false;
-    return this.takesPlaces?.(places) ?? false;
+    return this.takesRemoteWait?.(remoteWait) ?? false;
   }
 
   // Until it has noticed.

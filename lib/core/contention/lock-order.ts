@@ -1,5 +1,5 @@
 import { showNames } from '../display.js';
-import { beginningOf } from './patterns.js';
+import { beginningOf } from './contention.js';
 
 // The latest pairs that are kept, of kinds and of names.
 const MAX_PAIRS = 1_000;

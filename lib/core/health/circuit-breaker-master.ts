@@ -8,12 +8,12 @@ import {
   type OperatorMaster,
   type ReleaseRequest,
   type ReplyCallback,
-  type ShardStatus,
   type UnreachableReply,
 } from '../master.interface.js';
 import { type Clock, elapsedSince, type Instant } from '../clock.js';
 import type { LockObserver } from '../observer.js';
 import { Refusal } from './refusal.js';
+import type { MasterStatus } from './status.js';
 
 // This many unanswered requests make a master suspect; fewer may simply be on their way.
 const OVERDUE_REPLIES = 3;
@@ -102,16 +102,6 @@ export class CircuitBreakerMaster implements Master {
     return !this.open && this.problem() === undefined && !this.inner.isQuarantined;
   }
 
-  // By its last answers. It is asked all the same.
-  get refusalReason(): string | undefined {
-    return this.inner.shards ? this.inner.refusalReason : this.refusal.reason;
-  }
-
-  // What it refuses although locks can be taken there.
-  get restrictionReason(): string | undefined {
-    return this.refusal.restriction;
-  }
-
   // Even if this master is excluded.
   get isConnected(): boolean {
     return this.inner.problem() === undefined;
@@ -143,8 +133,24 @@ export class CircuitBreakerMaster implements Master {
     return this.excluded === undefined ? identity : { ...identity, fault: this.excluded };
   }
 
-  shards(): readonly ShardStatus[] | undefined {
-    return this.inner.shards?.();
+  status(): MasterStatus {
+    const { version, fault, risk, quarantine } = this.identity();
+    const shards = this.inner.shards?.();
+    const known = {
+      master: this.name,
+      ...(version !== undefined && { version }),
+      ...(risk !== undefined && { risk }),
+      ...(shards && { shards }),
+    };
+    if (fault !== undefined) return { ...known, state: 'refused', reason: fault };
+    const problem = this.problem();
+    if (problem) return { ...known, state: problem.isPermanent ? 'refused' : 'down', reason: problem.reason };
+    if (this.open) return { ...known, state: 'silent', reason: 'it leaves requests unanswered' };
+    const refusal = this.refusalReason;
+    if (refusal !== undefined) return { ...known, state: 'refused', reason: refusal };
+    if (quarantine) return { ...known, state: 'quarantined', ...quarantine };
+    const { restriction } = this.refusal;
+    return { ...known, state: 'voting', ...(restriction !== undefined && { reason: restriction }) };
   }
 
   listen(waiter: string, listener: NotificationListener | undefined): void {
@@ -196,8 +202,14 @@ export class CircuitBreakerMaster implements Master {
     return this.isRefused !== (this.inner.refusalReason !== undefined);
   }
 
+  // By its last answers. It is asked all the same.
+  get refusalReason(): string | undefined {
+    return this.inner.shards ? this.inner.refusalReason : this.refusal.reason;
+  }
+
   private reportRefusal(): void {
-    const { refusalReason: reason, restrictionReason: restriction, observer, name } = this;
+    const { refusalReason: reason, observer, name } = this;
+    const { restriction } = this.refusal;
     if (this.isRefused !== (reason !== undefined)) {
       this.isRefused = reason !== undefined;
       if (reason === undefined) observer.masterVotesAgain?.(name);

@@ -60,42 +60,6 @@ export interface JobObserver {
   delayed?(job: string, cause: unknown): void;
 }
 
-// `failed` receives what an observer throws, which affects no other observer; it must not throw.
-export function notifyAll(
-  observers: readonly object[],
-  event: string,
-  args: readonly unknown[],
-  failed: (error: unknown) => void,
-): void {
-  for (const observer of observers) {
-    try {
-      const method: unknown = Reflect.get(observer, event);
-      const result: unknown = typeof method === 'function' && Reflect.apply(method, observer, args);
-      // An observer may be asynchronous, and an unhandled rejection ends the process.
-      if (result instanceof Promise) result.catch(failed);
-    } catch (error) {
-      failed(error);
-    }
-  }
-}
-
-// `observers` is asked at each event, because observers come and go.
-export function combineJobObservers(
-  observers: () => readonly JobObserver[],
-  failed: (error: unknown) => void,
-): Required<JobObserver> {
-  const notify = (event: keyof JobObserver, args: readonly unknown[]): void =>
-    notifyAll(observers(), event, args, failed);
-  return {
-    started: (...args) => notify('started', args),
-    ended: (...args) => notify('ended', args),
-    unfinished: (...args) => notify('unfinished', args),
-    succeeded: (...args) => notify('succeeded', args),
-    skipped: (...args) => notify('skipped', args),
-    delayed: (...args) => notify('delayed', args),
-  };
-}
-
 /** What is known about a job. */
 export interface JobReport {
   /** Its name in the decorator. */

@@ -24,7 +24,8 @@ export function parseDuration(option: string, value: unknown, min: number, max =
     throw new RedlockConfigError(option, value, isDigits ? unitOf(option, Number(value)) : FORMS);
   }
   if (milliseconds < min || milliseconds > max) {
-    throw new RedlockConfigError(option, value, `must be from ${min} to ${max} ms`);
+    const hint = typeof value === 'number' && value > 0 && value < min ? `: for seconds, write '${value}s'` : '';
+    throw new RedlockConfigError(option, value, `must be from ${min} to ${max} ms${hint}`);
   }
   return milliseconds;
 }

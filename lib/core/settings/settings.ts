@@ -130,13 +130,13 @@ export function resolveCall(settings: Settings, options: AcquireOptions, default
   };
   if (options.minHold !== undefined) checkMinHold(at('minHold'), call, settings.maxTtl, options.minHold);
   if (call.isShared) refuseWithShared(at, options);
-  return shared(call);
+  return interned(call);
 }
 
 // Most calls of a program have equal settings, and held locks keep them.
 let previous: CallSettings | undefined;
 
-function shared(call: CallSettings): CallSettings {
+function interned(call: CallSettings): CallSettings {
   if (call.signal) return call;
   if (!previous || !areEqual(call, previous)) previous = Object.freeze(call);
   return previous;

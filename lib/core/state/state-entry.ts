@@ -1,5 +1,3 @@
-import type { RefusedReply } from '../master.interface.js';
-
 /** Identifies one holder among all that open the state of a resource, and orders them. */
 export interface Ballot {
   /** At least the microseconds of the holder's wall clock, and larger than every number that it has seen. */
@@ -44,8 +42,10 @@ export interface StateEntry {
 }
 
 // For an entry that is not one of this library.
-export const FOREIGN: RefusedReply = Object.freeze({
-  ...{ kind: 'refused', code: 'WRONGTYPE', reason: 'the entry of the state has a value of another program' },
+export const FOREIGN = Object.freeze({
+  kind: 'refused',
+  code: 'WRONGTYPE',
+  reason: 'the entry of the state has a value of another program',
 } as const);
 
 // The promise, then the version, the time, the life and the generation, if there is a value, which follows in a line of

@@ -1,3 +1,5 @@
+import { quorumOf } from '../../core/acquire/quorum-call.js';
+
 // Names on the servers depend on it, so it never changes.
 export const PARTITIONS = 256;
 export const SLOTS = 16_384;
@@ -26,14 +28,11 @@ interface KnownReplica {
 
 export interface NodeView {
   readonly self: string;
-  readonly isReplica: boolean;
   readonly ids: readonly string[];
   readonly primaries: readonly KnownPrimary[];
   readonly replicas: readonly KnownReplica[];
   // By partition; `undefined` where its slot has no owner.
   readonly claims: readonly (Claim | undefined)[];
-  // Equal for views that agree on all owners and epochs.
-  readonly signature: string;
 }
 
 export function isSameClaim(one: Claim | undefined, other: Claim | undefined): boolean {
@@ -45,11 +44,10 @@ export function parseNodes(text: string): NodeView {
     .split('\n')
     .map((line) => line.trim().split(' '))
     .filter(({ length }) => length >= 8);
-  const self = lines.find(([, , flags = '']) => flags.split(',').includes('myself'));
+  const [self = ''] = lines.find(([, , flags = '']) => flags.split(',').includes('myself')) ?? [];
   const primaries = lines.flatMap((fields) => primaryFrom(fields)).sort((a, b) => (a.owner < b.owner ? -1 : 1));
   return {
-    self: self?.[0] ?? '',
-    isReplica: self?.[2]?.split(',').includes('slave') ?? false,
+    self,
     ids: lines.map(([id = '']) => id),
     replicas: lines.flatMap(replicaFrom),
     ...owned(primaries),
@@ -69,17 +67,17 @@ export function viewFromSlots(reply: unknown): NodeView {
     .map(([owner, known]) => ({ owner, epoch: 0, ...known }))
     .sort((a, b) => (a.owner < b.owner ? -1 : 1));
   const ids = primaries.map(({ owner }) => owner);
-  return { self: '', isReplica: false, ids, replicas: [...replicas.values()], ...owned(primaries) };
+  return { self: '', ids, replicas: [...replicas.values()], ...owned(primaries) };
 }
 
 type SlotNode = [host: string | null, port: number, id: string];
 
-function owned(primaries: readonly KnownPrimary[]): Pick<NodeView, 'primaries' | 'claims' | 'signature'> {
+function owned(primaries: readonly KnownPrimary[]): Pick<NodeView, 'primaries' | 'claims'> {
   const claims = Array.from({ length: PARTITIONS }, (_, partition) => {
     const slot = partition * SLOTS_OF_PARTITION;
     return primaries.find(({ ranges }) => ranges.some(([first, last]) => first <= slot && slot <= last));
   });
-  return { primaries, claims, signature: signatureOf(primaries) };
+  return { primaries, claims };
 }
 
 function primaryFrom([
@@ -114,10 +112,6 @@ function addressIn(field: string): { readonly host: string; readonly port: numbe
 function rangeFrom(text: string): readonly [number, number] {
   const [first = NaN, last = first] = text.split('-').map(Number);
   return [first, last];
-}
-
-function signatureOf(primaries: readonly KnownPrimary[]): string {
-  return primaries.map(({ owner, epoch, ranges }) => `${owner} ${epoch} ${ranges.join(' ')}`).join('\n');
 }
 
 const LAST_ASCII = 0x7f;
@@ -214,7 +208,7 @@ export class ClusterMap {
     if (this.fault !== undefined) return { confirmed, changed };
     const voters = this.asksMajority ? votersIn(views) : views;
     const size = Math.max(0, ...voters.map(({ primaries }) => primaries.length));
-    const majority = this.asksMajority ? Math.floor(size / 2) + 1 : 1;
+    const majority = this.asksMajority ? quorumOf(size) : 1;
     const isMajority = voters.length >= majority;
     this.candidates = isMajority ? [] : [...primariesIn(views).values()];
     if (!isMajority) return { confirmed, changed };
@@ -283,4 +277,20 @@ function primariesIn(views: readonly NodeView[]): ReadonlyMap<string, KnownPrima
     }
   }
   return found;
+}
+
+// Protocol 12.10
+export class ClusterTwins {
+  // The ids of the nodes of each.
+  private readonly clusters: ReadonlySet<string>[] = [];
+
+  add(ids: ReadonlySet<string>): void {
+    this.clusters.push(ids);
+  }
+
+  // The same for all clusters of this service that have a node in common; `undefined` while no node is known.
+  idOf(ids: ReadonlySet<string>): string | undefined {
+    const [id] = this.clusters.find((others) => [...others].some((other) => ids.has(other))) ?? [];
+    return id;
+  }
 }

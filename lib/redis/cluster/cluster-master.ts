@@ -1,5 +1,4 @@
 import {
-  type KeyValue,
   type Master,
   type MasterIdentity,
   type MasterReply,
@@ -10,14 +9,15 @@ import {
   type ShardStatus,
   type UnreachableReply,
 } from '../../core/master.interface.js';
-import { RedisOperator, type Scan, type ServerOperator } from '../redis-state.js';
+import type { ServerOperator } from '../redis-state.js';
 import { ClusterNames } from './cluster-names.js';
+import { ClusterOperator } from './cluster-operator.js';
 import { Topology } from './topology.js';
 import { nameOf } from '../urls.js';
 import type { Clock, Instant, Timer } from '../../core/clock.js';
 import type { KnownPrimary } from './cluster-map.js';
 import { PartitionGuard } from './partition-guard.js';
-import { noOwnerOf, PartitionCalls, PrimaryRefusals, SILENT, Turn } from './partition-calls.js';
+import { PartitionCalls, SILENT, Turn } from './partition-calls.js';
 import { MAX_QUESTIONS } from './views.js';
 import { RedlockConfigError } from '../../core/errors.js';
 import { patienceOf } from '../guard/guard-group.js';
@@ -28,95 +28,6 @@ import { RequestQueue } from '../request-queue.js';
 import type { ClusterNode } from './cluster-node.js';
 import type { ClusterSettings } from './cluster-source.js';
 import { type PartitionedRequest, type PartitionRequest, split, SplitRequest } from './split-request.js';
-
-class ClusterOperator implements ServerOperator {
-  constructor(
-    private readonly names: ClusterNames,
-    private readonly topology: Topology,
-    private readonly problem: () => MasterReply | undefined,
-  ) {}
-
-  read(key: string): Promise<KeyValue | MasterReply | null> {
-    return this.at(key).read(key);
-  }
-
-  async values(keys: readonly string[]): Promise<readonly (string | null)[] | MasterReply> {
-    const found = await Promise.all(keys.map((key) => this.at(key).values([key])));
-    const failure = found.find((one): one is MasterReply => 'kind' in one);
-    return failure ?? found.flatMap((one) => ('kind' in one ? [] : one));
-  }
-
-  revoke(key: string, value: string): Promise<number | MasterReply> {
-    return this.at(key).revoke(key, value);
-  }
-
-  async scan({ match, take, ...scan }: Scan): Promise<MasterReply | undefined> {
-    const { names, topology } = this;
-    const ends = [...topology.map.primaries.values()].map((primary) =>
-      this.on(primary).scan({
-        ...{ ...scan, match: names.patternOf(match) },
-        take: (found) => take(found.flatMap((stored) => names.nameOf(stored) ?? [])),
-      }),
-    );
-    return (await Promise.all(ends)).find((end) => end !== undefined);
-  }
-
-  private at(key: string): RedisOperator {
-    const { names, topology } = this;
-    const partition = names.partitionOf(key);
-    const problem = this.problem();
-    const primary = problem ? undefined : topology.map.primaries.get(topology.map.claimOf(partition)?.owner ?? '');
-    if (!primary) return operatorOn(undefined, problem ?? noOwnerOf(partition));
-    return this.on(primary, (name) => names.inPartition(partition, name));
-  }
-
-  private on(primary: KnownPrimary, stored?: (name: string) => string): RedisOperator {
-    const { announced, address, node } = this.topology.reach(primary);
-    const reason = `${nameOf(address ?? announced)}: ${this.topology.fault ?? 'not connected yet'}`;
-    return operatorOn(node, { kind: 'unreachable', reason, sent: false }, stored);
-  }
-}
-
-function operatorOn(
-  node: ClusterNode | undefined,
-  missing: MasterReply,
-  stored?: (name: string) => string,
-): RedisOperator {
-  return new RedisOperator({
-    ...{ stored, problem: () => (node ? node.problem() : missing) },
-    call: (command, args) => (node ? node.call(command, args) : Promise.resolve()),
-    failure: (error, tokens) => node?.failure(error, tokens) ?? missing,
-  });
-}
-
-interface KnownCluster {
-  readonly topology: Topology;
-  readonly guard: PartitionGuard | undefined;
-  readonly refusals: PrimaryRefusals;
-}
-
-function shardsOf(cluster: KnownCluster, now: Instant): readonly ShardStatus[] {
-  return [...cluster.topology.map.primaries.values()]
-    .map((primary) => shardOf(primary, cluster, now))
-    .sort((one, other) => (one.address < other.address ? -1 : 1));
-}
-
-function shardOf(primary: KnownPrimary, { topology, guard, refusals }: KnownCluster, now: Instant): ShardStatus {
-  const { announced, address, node } = topology.reach(primary);
-  const served = topology.map.partitionsOf(primary.owner);
-  const shard = { address: nameOf(address ?? announced), partitions: served.length };
-  if (!node) return { ...shard, state: 'down', reason: topology.fault ?? 'not connected yet' };
-  const problem = node.problem('');
-  if (problem) return { ...shard, state: 'down', reason: problem.reason };
-  if (node.isSilent || node.questions >= MAX_QUESTIONS) return { ...shard, state: 'down', reason: SILENT };
-  const refusal = refusals.reasonOf(primary.owner);
-  if (refusal !== undefined) return { ...shard, state: 'refused', reason: refusal };
-  const waits = guard?.quarantinesAt(now, served) ?? [];
-  const longest = waits.at(-1);
-  if (!longest) return { ...shard, state: 'voting' };
-  const share = waits.length === served.length ? '' : `${waits.length} of its ${served.length} partitions: `;
-  return { ...shard, state: 'quarantined', reason: `${share}${longest.reason}`, remaining: longest.remaining };
-}
 
 const NO_PRIMARY: MasterReply = Object.freeze({
   ...{ kind: 'unreachable', reason: 'no primary is known', sent: false },
@@ -133,10 +44,8 @@ export class ClusterMaster implements Master {
   private readonly guard: PartitionGuard | undefined;
   private readonly calls: PartitionCalls;
   private readonly turn: Turn;
-  private readonly refusals = new PrimaryRefusals();
   // By partition or, where partitions share commands, by owner.
   private readonly queues = new Map<number | string, RequestQueue>();
-  private readonly batchesPartitions: boolean;
   private listener: (() => void) | undefined;
   private listening: { readonly waiter: string; readonly listener: NotificationListener } | undefined;
   private isOpened = false;
@@ -144,8 +53,6 @@ export class ClusterMaster implements Master {
   private isReported = false;
   private voting = 0;
   private readonly warnings = new Set<string>();
-  // The owners of partitions are known by `clusterNodeTimeout` alone.
-  private readonly isTimed: boolean;
   private nextVote: Timer | undefined;
   private closing: Promise<void> | undefined;
 
@@ -162,7 +69,6 @@ export class ClusterMaster implements Master {
       );
     }
     this.name = cluster.name;
-    this.batchesPartitions = cluster.batchesPartitions;
     this.clock = clock;
     this.turn = new Turn(clock);
     this.names = new ClusterNames(settings.keyPrefix);
@@ -182,7 +88,6 @@ export class ClusterMaster implements Master {
     this.topology = topology;
     const { names } = this;
     const { nodeTimeout } = cluster;
-    this.isTimed = nodeTimeout !== undefined;
     this.guard =
       guard &&
       new PartitionGuard({
@@ -193,16 +98,12 @@ export class ClusterMaster implements Master {
       votes: () => !this.isQuarantined,
       isNew: () => this.guard?.isNewAt(this.clock.read()) ?? false,
     });
-    context.clusters?.add(this);
+    context.clusters?.add(topology.ids);
     this.calls = new PartitionCalls({
       ...{ clock, names, topology, guard: this.guard, masterTimeout: settings.masterTimeout },
-      needsView: !this.isTimed,
+      needsView: nodeTimeout === undefined,
       readsSeals: guard !== undefined || context.readsMarkers === true,
     });
-  }
-
-  get ids(): ReadonlySet<string> {
-    return this.topology.ids;
   }
 
   get placeholderUrl(): string {
@@ -258,9 +159,7 @@ export class ClusterMaster implements Master {
     }
     const queue = this.queueFor(partition, request);
     const answered = (answer: MasterReply): void => {
-      if (answer.kind === 'refused' || !this.refusals.isEmpty) {
-        this.refusals.note(this.topology.map.claimOf(partition)?.owner ?? '', request, answer);
-      }
+      this.topology.ownerOf(partition)?.refusal.note(request, answer);
       reply(answer);
       queue.noteAnswer();
     };
@@ -269,7 +168,7 @@ export class ClusterMaster implements Master {
   }
 
   private queueFor(partition: number, { op }: MasterRequest): RequestQueue {
-    const isTogether = this.batchesPartitions && op !== 'probe' && !op.endsWith('-state');
+    const isTogether = this.cluster.batchesPartitions && op !== 'probe' && !op.endsWith('-state');
     const name = isTogether ? (this.topology.map.claimOf(partition)?.owner ?? '') : partition;
     const known = this.queues.get(name);
     if (known) return known;
@@ -286,10 +185,11 @@ export class ClusterMaster implements Master {
   }
 
   identity(): MasterIdentity {
-    const [node] = this.topology.primaries;
-    const fault = this.topology.primaries.length > 0 ? undefined : this.topology.all.find((one) => one.fault)?.fault;
+    const { topology } = this;
+    const [node] = topology.primaries;
+    const fault = node ? undefined : topology.all.find((one) => one.fault)?.fault;
     return {
-      run: this.context.clusters?.idOf(this) ?? [...this.ids][0],
+      run: this.context.clusters?.idOf(topology.ids) ?? [...topology.ids][0],
       data: undefined,
       generation: this.guard && String(this.guard.changes),
       version: node?.identity?.version,
@@ -299,13 +199,35 @@ export class ClusterMaster implements Master {
   }
 
   shards(): readonly ShardStatus[] {
-    const { topology, guard, refusals, clock } = this;
-    return shardsOf({ topology, guard, refusals }, clock.read());
+    const now = this.clock.read();
+    return [...this.topology.map.primaries.values()]
+      .map((primary) => this.shardOf(primary, now))
+      .sort((one, other) => (one.address < other.address ? -1 : 1));
   }
 
+  private shardOf(primary: KnownPrimary, now: Instant): ShardStatus {
+    const { topology, guard } = this;
+    const { announced, address, node } = topology.reach(primary);
+    const served = topology.map.partitionsOf(primary.owner);
+    const shard = { address: nameOf(address ?? announced), partitions: served.length };
+    if (!node) return { ...shard, state: 'down', reason: topology.fault ?? 'not connected yet' };
+    const problem = node.problem('');
+    if (problem) return { ...shard, state: 'down', reason: problem.reason };
+    if (node.isSilent || node.questions >= MAX_QUESTIONS) return { ...shard, state: 'down', reason: SILENT };
+    const refusal = node.refusal.reason;
+    if (refusal !== undefined) return { ...shard, state: 'refused', reason: refusal };
+    const waits = guard?.quarantinesAt(now, served) ?? [];
+    const longest = waits.at(-1);
+    if (!longest) return { ...shard, state: 'voting' };
+    const share = waits.length === served.length ? '' : `${waits.length} of its ${served.length} partitions: `;
+    return { ...shard, state: 'quarantined', reason: `${share}${longest.reason}`, remaining: longest.remaining };
+  }
+
+  // One of the primaries may be out of memory while the others grant locks.
   get refusalReason(): string | undefined {
-    const { refusals, topology } = this;
-    return refusals.isEmpty ? undefined : refusals.commonReason(topology.map.primaries.keys());
+    const { topology } = this;
+    const reasons = [...topology.map.primaries.keys()].map((owner) => topology.nodeOf(owner)?.refusal.reason);
+    return reasons.includes(undefined) ? undefined : reasons[0];
   }
 
   // Of the whole cluster: while any partition votes, there is none.
@@ -397,7 +319,7 @@ export class ClusterMaster implements Master {
     const risks = [
       identity?.eviction && `maxmemory-policy ${identity.eviction} drops locks when memory is full: use noeviction`,
       guard &&
-        this.isTimed &&
+        this.cluster.nodeTimeout !== undefined &&
         'with clusterNodeTimeout, a primary that was paused and replaced may grant what another holder has',
     ];
     for (const risk of risks) {
@@ -450,22 +372,5 @@ export class ClusterMaster implements Master {
     const { map, primaries } = this.topology;
     const isConnected = map.primaries.size > 0 && primaries.length >= map.primaries.size;
     return isConnected && (!this.guard || this.guard.isComplete || this.guard.isForbidden);
-  }
-}
-
-// Protocol 12.10
-export class ClusterTwins {
-  private readonly clusters: ClusterMaster[] = [];
-
-  add(cluster: ClusterMaster): void {
-    this.clusters.push(cluster);
-  }
-
-  // The same for all clusters of this service that have a node in common; `undefined` while no node is known.
-  idOf(cluster: ClusterMaster): string | undefined {
-    const { ids } = cluster;
-    const first = this.clusters.find((other) => [...other.ids].some((id) => ids.has(id)));
-    const [id] = first?.ids ?? [];
-    return id;
   }
 }

@@ -1,6 +1,6 @@
 import { type Clock, elapsedSince, type Instant } from '../../core/clock.js';
 import type { MasterReply, NotificationListener, UnreachableReply } from '../../core/master.interface.js';
-import type { LockObserver } from '../../core/observer.js';
+import { Refusal } from '../../core/health/refusal.js';
 import { Connection } from '../connection.js';
 import type { Endpoint, Language } from '../connection-problem.js';
 import { faultOfVersion, isReply, millisecondsFrom, parseInfo, type ServerIdentity } from '../replies.js';
@@ -17,7 +17,6 @@ interface ClusterNodeContext {
   readonly address: NodeAddress;
   readonly client: RedisClient;
   readonly clock: Clock;
-  readonly observer: LockObserver;
   readonly languageOf?: ((endpoint: Endpoint) => Promise<Language | undefined>) | undefined;
   // The service forbids CLUSTER NODES.
   readonly asksSlots: boolean;
@@ -38,6 +37,7 @@ export class ClusterNode {
   identity: ServerIdentity | undefined;
   fault: string | undefined;
   questions = 0;
+  readonly refusal = new Refusal();
   private readonly client: RedisClient;
   private readonly connection: Connection;
   private notifications: NotificationChannel | undefined;
@@ -55,10 +55,7 @@ export class ClusterNode {
     this.client = client;
     this.connection = new Connection(client, clock, {
       greet: () => this.recognize(),
-      serve: (isLate) => {
-        this.subscribe();
-        context.ready(this, isLate);
-      },
+      serve: (isLate) => context.ready(this, isLate),
       onPermanentFailure: () => context.lost(this),
       lose: () => context.lost(this),
       languageOf: context.languageOf,

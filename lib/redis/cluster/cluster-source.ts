@@ -7,6 +7,7 @@ import {
   isPlainObject,
   type NodeAddress,
   redactAddress,
+  REDIS_PORT,
   settingsOfUrl,
   splitEndpoint,
   splitHostListUrl,
@@ -16,15 +17,14 @@ import {
 import { type Duration, parseDuration } from '../../core/settings/duration.js';
 import { RedlockConfigError } from '../../core/errors.js';
 import { isDeepStrictEqual } from 'node:util';
-import { flag, list } from '../../core/settings/table.js';
-import { checkOptionNames } from '../../core/settings/option-names.js';
+import { flag, list, checkOptionNames } from '../../core/settings/table.js';
 import { OWN_SETTINGS } from '../connection.js';
 import type { RedisClient } from '../redis-client.interface.js';
 
 const FORM: HostListForm = {
   scheme: 'cluster',
   names: ['a node', 'the nodes of a cluster'],
-  defaultPort: 6379,
+  defaultPort: REDIS_PORT,
   parameters: ['family', 'clusterNodeTimeout', 'batchPartitions'],
   insteadOfFragment: 'a # in a password is written %23',
 };
@@ -34,17 +34,7 @@ const FLAGS = new Map([
   ['false', false],
 ]);
 
-interface ClusterUrlOptions extends RedisOptions {
-  readonly cluster: readonly NodeAddress[];
-  readonly clusterNodeTimeout?: number | string;
-  readonly batchPartitions?: boolean | string;
-}
-
-function namesCluster(address: string): boolean {
-  return hasForm(address, FORM);
-}
-
-function optionsOfClusterUrl(address: string): ClusterUrlOptions {
+function optionsOfUrl(address: string): GivenOptions {
   const { hosts, settings, usesTls, path, query } = splitHostListUrl(address, FORM);
   if (!['', '/', '/0'].includes(path)) {
     throw new UrlError('must have no path: a cluster has no database but 0, and a / in a password is written %2F');
@@ -144,12 +134,7 @@ interface ClusterClient {
   readonly options: RedisClusterSource['options'];
 }
 
-interface ClusterClientOptions extends Omit<RedisOptions, 'natMap'> {
-  readonly cluster: readonly unknown[];
-  readonly natMap: unknown;
-}
-
-function optionsOfClient(option: string, { startupNodes, options }: ClusterClient): ClusterClientOptions {
+function optionsOfClient(option: string, { startupNodes, options }: ClusterClient): GivenOptions {
   const { natMap, useSRVRecords } = options;
   if (useSRVRecords) {
     const requirement = 'must be off: the startup nodes are contacted by their own names and ports';
@@ -157,7 +142,8 @@ function optionsOfClient(option: string, { startupNodes, options }: ClusterClien
   }
   const { host: _host, port: _port, ...settings }: RedisOptions = options.redisOptions ?? {};
   const nodes = startupNodes.map(startupNodeOf);
-  return { ...settings, ...settingsOfNodes(nodes), cluster: nodes.map(addressOfNode), natMap };
+  const cluster = nodes.map((node) => (isPlainObject(node) ? { host: node['host'], port: node['port'] } : node));
+  return { ...settings, ...settingsOfNodes(nodes), cluster, natMap };
 }
 
 // With the defaults of ioredis, for which a number is a port.
@@ -170,10 +156,6 @@ function startupNodeOf(node: unknown): unknown {
   return { ...node, host: host || LOOPBACK, port: typeof port === 'string' ? Number(port) : port || undefined };
 }
 
-function addressOfNode(node: unknown): unknown {
-  return isPlainObject(node) ? { host: node['host'], port: node['port'] } : node;
-}
-
 // Without the database, which ioredis ignores.
 function settingsOfNodes(nodes: readonly unknown[]): RedisOptions {
   const entries = nodes.filter(isPlainObject).flatMap(Object.entries<unknown>);
@@ -182,7 +164,6 @@ function settingsOfNodes(nodes: readonly unknown[]): RedisOptions {
   return settings;
 }
 
-const PORT = 6379;
 const NODE = 'host:port, a redis:// or rediss:// URL, or { host, port }';
 const REQUIREMENT =
   'must be a redis+cluster:// or rediss+cluster:// URL, options with the nodes of a cluster, or an ioredis Cluster';
@@ -214,7 +195,7 @@ interface Seed {
 }
 
 export function isClusterSource(source: unknown): boolean {
-  if (typeof source === 'string') return namesCluster(source);
+  if (typeof source === 'string') return hasForm(source, FORM);
   if (typeof source !== 'object' || source === null) return false;
   // Clients of one server have a method `cluster`.
   if ('isCluster' in source) return source.isCluster === true;
@@ -233,7 +214,7 @@ export function clusterSettings(option: string, source: unknown): ClusterSetting
 }
 
 function optionsOf(option: string, source: unknown): GivenOptions {
-  if (typeof source === 'string') return optionsOfClusterUrl(source);
+  if (typeof source === 'string') return optionsOfUrl(source);
   const given = source as GivenOptions | ClusterClient;
   return 'isCluster' in given ? optionsOfClient(option, given) : given;
 }
@@ -274,12 +255,12 @@ function seedOf(option: string, node: unknown): Seed {
   if (typeof node === 'string') return seedOfText(option, node);
   if (!isPlainObject(node)) throw new RedlockConfigError(option, node, `must be ${NODE}`);
   checkOptionNames(option, node, { host: undefined, port: undefined });
-  return { address: checkEndpoint(option, node['host'], node['port'] ?? PORT) };
+  return { address: checkEndpoint(option, node['host'], node['port'] ?? REDIS_PORT) };
 }
 
 function seedOfText(option: string, text: string): Seed {
   if (/^rediss?:\/\//i.test(text)) return seedOfUrl(option, text);
-  const address = splitEndpoint(text, PORT);
+  const address = splitEndpoint(text, REDIS_PORT);
   if (address === undefined) throw new RedlockConfigError(option, redactAddress(text), `must be ${NODE}`);
   return { address: checkEndpoint(option, address.host, address.port) };
 }

@@ -3,12 +3,11 @@ import type { PendingRequest } from '../request-queue.js';
 import { RELEASE_ALONE } from '../scripts/lua.generated.js';
 import type { ClusterNode } from './cluster-node.js';
 import type { Topology } from './topology.js';
-import { Refusal } from '../../core/health/refusal.js';
-import type { MasterReply, MasterRequest, Quarantine } from '../../core/master.interface.js';
+import type { MasterReply, Quarantine } from '../../core/master.interface.js';
 import { encodeGroups, isCompared, isVote, RequestEncoder, type RequestGroup } from '../request-encoding.js';
 import { isStateRequest, OTHER_DATA, runStateRequest, type StateRequest } from '../redis-state.js';
 import { isReply, LOST_DATA } from '../replies.js';
-import { type Examination, ScriptCall } from '../script-call.js';
+import { ScriptCall, type Verdict } from '../script-call.js';
 import type { ClusterNames } from './cluster-names.js';
 import type { PartitionGuard, PartitionRecord } from './partition-guard.js';
 import { keysOf, type PartitionedRequest } from './split-request.js';
@@ -60,36 +59,6 @@ function follow(topology: Topology, message: string, release: (string | number)[
   target.call('eval', release).catch(() => undefined);
 }
 
-// One of the primaries may be out of memory while the others grant locks.
-export class PrimaryRefusals {
-  private readonly refusals = new Map<string, Refusal>();
-
-  note(owner: string, request: MasterRequest, answer: MasterReply): void {
-    const refusal = this.refusals.get(owner) ?? new Refusal();
-    refusal.note(request, answer);
-    if (refusal.reason === undefined) this.refusals.delete(owner);
-    else this.refusals.set(owner, refusal);
-  }
-
-  get isEmpty(): boolean {
-    return this.refusals.size === 0;
-  }
-
-  reasonOf(owner: string): string | undefined {
-    return this.refusals.get(owner)?.reason;
-  }
-
-  commonReason(owners: Iterable<string>): string | undefined {
-    let first: string | undefined;
-    for (const owner of owners) {
-      const reason = this.reasonOf(owner);
-      if (reason === undefined) return undefined;
-      first ??= reason;
-    }
-    return first;
-  }
-}
-
 const UNCONFIRMED: Quarantine = Object.freeze({
   reason: 'most primaries do not confirm which node serves it',
   remaining: 1,
@@ -129,13 +98,14 @@ class PartitionCall extends ScriptCall<PartitionRecord> {
 
   run(encoder: RequestEncoder): void {
     const { node, group, repetitions } = this;
-    const { marker, nonce, history, counters, requests } = group;
+    const { known, requests } = group;
+    const [marker, , , counters] = known;
     const keys = keysOf(requests, [marker, counters]);
     const parts = encoder.encode(requests, node.isListening);
     const [command, script] = repetitions > 0 ? ['eval', node.script.text] : ['evalsha', node.script.sha1];
     node.request(
       command,
-      [script, keys.length, ...keys, marker, nonce, history, counters, ...parts],
+      [script, keys.length, ...keys, ...known, ...parts],
       (values) => this.read(values as readonly unknown[]),
       (error) => this.fail(error),
     );
@@ -146,14 +116,11 @@ class PartitionCall extends ScriptCall<PartitionRecord> {
     const { names } = this.context;
     const requests = asked.map(({ request }) => request);
     const needsSeal = data !== undefined && requests.some(isCompared);
-    return {
-      marker: needsSeal ? names.sealOf(partition) : '',
-      // A nonce that no seal has: what needs known data is refused.
-      nonce: data?.seal?.nonce ?? '-',
-      history: needsSeal ? history : '',
-      counters: requests.some(({ op }) => op === 'draw') ? names.countersOf(partition) : '',
-      requests,
-    };
+    const marker = needsSeal ? names.sealOf(partition) : '';
+    // A nonce that no seal has: what needs known data is refused.
+    const nonce = data?.seal?.nonce ?? '-';
+    const counters = requests.some(({ op }) => op === 'draw') ? names.countersOf(partition) : '';
+    return { known: [marker, nonce, needsSeal ? history : '', counters], requests };
   }
 
   fail(error: unknown): void {
@@ -167,7 +134,7 @@ class PartitionCall extends ScriptCall<PartitionRecord> {
       return;
     }
     if (['MOVED', 'CLUSTERDOWN', 'READONLY', 'LOADING', 'ASK', 'TRYAGAIN'].includes(code)) topology.refreshSoon();
-    this.answerAll(asked, () => answer);
+    for (const one of asked) one.reply(answer);
   }
 
   runState(request: StateRequest, one: PendingRequest): void {
@@ -220,23 +187,23 @@ class PartitionCall extends ScriptCall<PartitionRecord> {
   }
 
   // Protocol 12.4
-  protected examine(why: MasterReply): Examination {
+  protected examine(why: MasterReply, goOn: (verdict: Verdict) => void): void {
     const { data, node, sent, repetitions } = this;
     const { topology, guard, clock, masterTimeout } = this.context;
     const isOtherData = why.kind === 'refused' && why.code !== 'MOVED';
     if (isOtherData) data?.doubt(LOST_DATA.reason);
     if (isOtherData) guard?.forget(node);
     const recognized = isOtherData ? node.recognize().catch(() => false) : Promise.resolve(true);
-    const verdict: Examination['verdict'] = () => {
+    const judge = (): void => {
       const now = clock.read();
       const quarantine = data?.quarantineAt(now);
       const isLate = now.monotonic - sent.monotonic > masterTimeout;
-      return (request) => {
+      goOn((request) => {
         if (quarantine && isVote(request)) return this.withheld(quarantine);
         return repetitions > 0 || (isLate && request.op !== 'release') ? why : undefined;
-      };
+      });
     };
-    return { ended: recognized.then(() => topology.refresh()), verdict };
+    recognized.then(() => topology.refresh()).then(judge, judge);
   }
 
   protected sendAgain(asked: readonly PendingRequest[]): void {

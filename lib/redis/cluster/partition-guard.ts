@@ -142,7 +142,7 @@ export class PartitionGuard {
   isForbidden = false;
   // The largest in any seal, in milliseconds.
   private maxTtl: number;
-  private readonly unread = new Set<ClusterNode>();
+  private readonly unread = new WeakSet<ClusterNode>();
   private readonly mistaken = new Set<ClusterNode>();
   private checking: Promise<void> | undefined;
   private again = false;
@@ -293,18 +293,16 @@ export class PartitionGuard {
       record.doubt('too few other primaries confirm which node serves it');
       return false;
     }
-    return this.write(reading, reason ?? '', readings);
+    return this.write(reading, { reason: reason ?? '', claim, identity: node.identity }, readings);
   }
 
   private async write(
     { node, partition, seal, time }: Reading,
-    reason: string,
+    { reason, claim, identity }: { readonly reason: string; readonly claim: Claim; readonly identity: ServerIdentity },
     readings: readonly Reading[],
   ): Promise<boolean> {
-    const { map, names, random, settings, nodeTimeout } = this.context;
-    const claim = map.claimOf(partition);
-    if (!node.identity || !claim) return false;
-    const { run, replid } = node.identity;
+    const { names, random, settings, nodeTimeout } = this.context;
+    const { run, replid } = identity;
     const [owner, epoch] = nodeTimeout === undefined ? [claim.owner, claim.epoch] : ['', ''];
     // Partitions that never had a seal, as far as this process knows, have never had a state, either.
     const isUnknown = this.records.every(({ generation }) => generation === '');
@@ -341,17 +339,9 @@ export class PartitionGuard {
     const { clock, patience } = this.context;
     return new Promise((resolve, reject) => {
       const timer = clock.schedule(patience, () => resolve(undefined)).unref();
-      promise.then(
-        (value) => {
-          timer.cancel();
-          resolve(value);
-        },
-        (error: unknown) => {
-          timer.cancel();
-          if (isReply(error)) reject(error);
-          else resolve(undefined);
-        },
-      );
+      promise
+        .finally(() => timer.cancel())
+        .then(resolve, (error: unknown) => (isReply(error) ? reject(error) : resolve(undefined)));
     });
   }
 }

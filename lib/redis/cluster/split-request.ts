@@ -4,6 +4,7 @@ import {
   GRANTED,
   type MasterReply,
   type MasterRequest,
+  NOT_ASKED,
   type PickRequest,
   type QueueTicket,
   type ReplyCallback,
@@ -57,18 +58,14 @@ function inPartition(
   const keys = stored(request.keys);
   switch (request.op) {
     case 'acquire': {
-      const { sharing } = request;
-      return new AcquirePart(
-        request,
-        keys,
-        ticket(request.queue),
-        sharing && { ...sharing, barriers: stored(sharing.barriers) },
-      );
+      const { queue, sharing } = request;
+      const shared = sharing && { ...sharing, barriers: stored(sharing.barriers) };
+      return new WithdrawablePart(request, keys, ticket(queue), shared);
     }
     case 'pick':
-      return new PickPart(request, keys, ticket(request.queue));
+      return new WithdrawablePart(request, keys, ticket(request.queue));
     case 'extend':
-      return new ExtendPart(request, keys);
+      return new WithdrawablePart(request, keys);
     case 'raise-barrier':
       return { ...request, keys, barriers: stored(request.barriers), waiter: waiterAt(partition, request.waiter) };
     case 'draw':
@@ -88,60 +85,29 @@ function inPartition(
   }
 }
 
-type Withdrawable = AcquireRequest | PickRequest | ExtendRequest;
-
 // Withdrawn with the whole. A class, because nearly each request of a cluster makes one.
-abstract class WithdrawablePart<Whole extends Withdrawable> {
+class WithdrawablePart<Whole extends AcquireRequest | PickRequest | ExtendRequest> {
   readonly #whole: Whole;
+  readonly op: Whole['op'];
   readonly token: string;
   readonly ttl: number;
+  readonly isShared: boolean | undefined;
 
   constructor(
     whole: Whole,
     readonly keys: readonly string[],
+    readonly queue?: QueueTicket,
+    readonly sharing?: Sharing,
   ) {
     this.#whole = whole;
+    this.op = whole.op;
     this.token = whole.token;
     this.ttl = whole.ttl;
+    this.isShared = 'isShared' in whole ? whole.isShared : undefined;
   }
 
   get withdrawn(): boolean {
     return this.#whole.withdrawn;
-  }
-}
-
-class AcquirePart extends WithdrawablePart<AcquireRequest> implements AcquireRequest {
-  readonly op = 'acquire';
-
-  constructor(
-    whole: AcquireRequest,
-    keys: readonly string[],
-    readonly queue: QueueTicket | undefined,
-    readonly sharing: Sharing | undefined,
-  ) {
-    super(whole, keys);
-  }
-}
-
-class PickPart extends WithdrawablePart<PickRequest> implements PickRequest {
-  readonly op = 'pick';
-
-  constructor(
-    whole: PickRequest,
-    keys: readonly string[],
-    readonly queue: QueueTicket | undefined,
-  ) {
-    super(whole, keys);
-  }
-}
-
-class ExtendPart extends WithdrawablePart<ExtendRequest> implements ExtendRequest {
-  readonly op = 'extend';
-  readonly isShared: boolean | undefined;
-
-  constructor(whole: ExtendRequest, keys: readonly string[]) {
-    super(whole, keys);
-    this.isShared = whole.isShared;
   }
 }
 
@@ -215,7 +181,7 @@ export class SplitRequest {
   private conclude(): void {
     const { request, parts } = this;
     const answers = this.answers.flatMap((answer) => answer ?? []);
-    const refusal = answers.length < parts.length ? (worstOf(answers) ?? NOT_SENT) : worstOf(answers);
+    const refusal = answers.length < parts.length ? (worstOf(answers) ?? NOT_ASKED) : worstOf(answers);
     if (request.op === 'draw' && !refusal) this.agree(answers);
     else {
       if (refusal && request.op === 'acquire') this.giveBack();
@@ -259,8 +225,6 @@ export class SplitRequest {
     new SplitRequest(request, raised, this.names, this.send, known).run(false);
   }
 }
-
-const NOT_SENT: MasterReply = Object.freeze({ kind: 'timeout', sent: false });
 
 // A holder is reported first, since waiting for it can help.
 function worstOf(answers: readonly MasterReply[]): MasterReply | undefined {

@@ -116,7 +116,7 @@ export class Topology {
     await Promise.all(this.all.map((node) => node.close()));
   }
 
-  private nodeOf(id: string): ClusterNode | undefined {
+  nodeOf(id: string): ClusterNode | undefined {
     let found: ClusterNode | undefined;
     for (const node of this.nodes.values()) {
       if (node.id !== id) continue;
@@ -190,7 +190,7 @@ export class Topology {
     const client = context.cluster.clientFor(address);
     client.options.connectionName ??= `nestjs-redlock:${context.settings.instance}`;
     const node = new ClusterNode({
-      ...{ address, client, clock, observer: context.observer, languageOf: context.languageOf },
+      ...{ address, client, clock, languageOf: context.languageOf },
       patience: context.patience,
       asksSlots: context.cluster.nodeTimeout !== undefined,
       isGuarded: context.guard !== undefined,

@@ -6,7 +6,7 @@ import { type NodeView, PARTITIONS } from './cluster-map.js';
 // Protocol 12.7
 export const VIEW_AGE = 1_000;
 // While votes are asked for, a view is sent this often, in milliseconds.
-const VIEW_INTERVAL = VIEW_AGE / 2;
+export const VIEW_INTERVAL = VIEW_AGE / 2;
 // A node that hangs is asked so many times, and then no more.
 export const MAX_QUESTIONS = 3;
 

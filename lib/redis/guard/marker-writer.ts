@@ -158,9 +158,15 @@ export class MarkerWriter {
     return undefined;
   }
 
+  // In milliseconds, according to the markers of other masters.
+  // Protocol 8.3
   private ttlInUse(others: readonly Marker[]): number {
     const { records, context } = this.group;
-    return ttlInUse(others, records.length, context.settings.ttl);
+    const announced = Math.max(context.settings.ttl, ...others.map(({ maxTtl }) => maxTtl));
+    // Each lock was announced on a quorum, but perhaps on a quorum of a shorter list: while a master is added, instances
+    // with the old list run. The `maxTtl` of this process does not matter: it does not bound the locks of other processes.
+    const areAll = others.length >= records.length - 1;
+    return areAll ? announced : Math.max(announced, ...others.map(({ knownTtl }) => knownTtl));
   }
 
   // Of this process's own locks, in milliseconds.
@@ -188,17 +194,7 @@ function markersOfOthers(record: ServerRecord, reports: Reports): readonly Other
   });
 }
 
-// In milliseconds, according to the markers of other masters. `ttl` is the option.
-// Protocol 8.3
-export function ttlInUse(others: readonly Marker[], masters: number, ttl: number): number {
-  const announced = Math.max(ttl, ...others.map(({ maxTtl }) => maxTtl));
-  // Each lock was announced on a quorum, but perhaps on a quorum of a shorter list: while a master is added, instances
-  // with the old list run. The `maxTtl` of this process does not matter: it does not bound the locks of other processes.
-  const areAll = others.length >= masters - 1;
-  return areAll ? announced : Math.max(announced, ...others.map(({ knownTtl }) => knownTtl));
-}
-
-export function ttlKnownToOthers(record: ServerRecord, reports: Reports, otherwise: number): number {
+function ttlKnownToOthers(record: ServerRecord, reports: Reports, otherwise: number): number {
   const known = markersOfOthers(record, reports).map(({ marker }) => marker.knownTtl);
   return known.length > 0 ? Math.max(...known) : otherwise;
 }

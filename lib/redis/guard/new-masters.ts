@@ -1,6 +1,7 @@
 import type { Instant } from '../../core/clock.js';
 import { beginningOf } from '../../core/state/state-entry.js';
-import { type ServerRecord, ROUNDED, SLEWED } from './server-record.js';
+import { ROUNDED, SLEWED } from './server-clock.js';
+import type { ServerRecord } from './server-record.js';
 import type { GuardGroup, Reports } from './guard-group.js';
 
 // Milliseconds in which processes object to new masters: longer than a contact interval, a reconnect and a command.

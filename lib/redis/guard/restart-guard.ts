@@ -227,8 +227,8 @@ export class RestartGuard implements Witness {
   }
 
   // Returns whether what the server granted with this reading of its clock, in milliseconds, may count.
-  sampled(record: ServerRecord, sent: Instant, time: number): boolean {
-    return this.steps.sampled(record, sent, time);
+  sampled(record: ServerRecord, sent: Instant, time: number, received?: Instant): boolean {
+    return this.steps.sampled(record, sent, time, received);
   }
 
   close(): void {

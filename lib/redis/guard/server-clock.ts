@@ -1,9 +1,13 @@
-import type { Instant } from '../../core/clock.js';
+import { elapsedBetween, type Instant } from '../../core/clock.js';
 
 // A clock that is corrected by slewing runs too fast by this ratio at most.
 const SLEW = 500e-6;
 // A server's time is in whole milliseconds.
 const RESOLUTION = 1;
+// Share by which a clock that is being corrected may run too fast or too slow.
+export const SLEWED = 0.002;
+// Times of servers are in whole milliseconds.
+export const ROUNDED = 2;
 const MAX_SAMPLES = 8;
 // So that the kept samples cover the last two windows.
 const SAMPLES_IN_WINDOW = 4;
@@ -44,7 +48,9 @@ export class ServerClock {
   // In milliseconds. The comparison with each sample of the last two windows detects many small steps that add up, and
   // a clock that was set back and comes forward again.
   movedForward(sample: Sample): number {
-    return this.samples.reduce((furthest, before) => Math.max(furthest, leastMovement(before, sample)), 0);
+    let furthest = 0;
+    for (const before of this.samples) furthest = Math.max(furthest, leastMovement(before, sample));
+    return furthest;
   }
 
   movedBack(sample: Sample, allowance: number): boolean {
@@ -170,4 +176,43 @@ export function movement(before: Sample, after: Sample): Movement {
   const slew = Math.max(0, after.received - before.sent) * SLEW;
   const { counted = 0 } = before;
   return { min: after.min - before.max - slew, max: after.max - before.min + slew, counted };
+}
+
+// The wait until one quarantine ends, by the clock of the server and by the clock of this process.
+export class QuarantineWait {
+  private watched: { readonly from: number; readonly left: number; readonly since: Instant } | undefined;
+  // The end by the monotonic clock of this process, in milliseconds.
+  private until: { readonly since: number; readonly length: number } | undefined;
+
+  // A reading at `since` shows a quarantine that ends at `from` by the server's clock, `left` milliseconds later.
+  watch(from: number, left: number, since: Instant): void {
+    this.watched = { from, left, since };
+  }
+
+  forget(): void {
+    this.watched = undefined;
+  }
+
+  // The end has passed by the clock of the server only: the clock was set forward while this process watched.
+  endsTooEarly(from: number, now: Instant): boolean {
+    const { watched } = this;
+    if (watched?.from !== from) return false;
+    // Protocol 8.2
+    return elapsedBetween(watched.since, now) < watched.left * (1 - SLEWED) - ROUNDED;
+  }
+
+  leftAt(now: Instant): number {
+    return this.watched ? this.watched.left - elapsedBetween(this.watched.since, now) : 0;
+  }
+
+  // The wait lasts at most `length` milliseconds from `since`.
+  limit(since: Instant, length: number): void {
+    this.until = { since: since.monotonic, length };
+  }
+
+  // In milliseconds: the latest end; at least 1.
+  remainingAt({ monotonic }: Instant): number {
+    const { since, length } = this.until ?? { since: monotonic, length: 0 };
+    return Math.max(1, length - (monotonic - since));
+  }
 }

@@ -4,7 +4,7 @@ import type { ServerIdentity } from '../replies.js';
 import { ANNOUNCED_FOR } from '../scripts/constants.js';
 import { DataRecord, reasonFor, type Relation, relationOf } from '../data-record.js';
 import type { Marker, MarkerChange } from './marker.js';
-import { type Movement, ServerClock } from './server-clock.js';
+import { type Movement, QuarantineWait, ServerClock } from './server-clock.js';
 
 // An address may lead to so many other servers for a while without a loss of what is known about a clock.
 const MAX_CLOCKS = 4;
@@ -17,11 +17,6 @@ const NO_NONCE = '-';
 
 // Milliseconds after an announcement in which a server still keeps the ttl for as long as a new lock lives.
 const KNOWN_FOR = ANNOUNCED_FOR - 500;
-
-// Share by which a clock that is being corrected may run too fast or too slow.
-export const SLEWED = 0.002;
-// Times of servers are in whole milliseconds.
-export const ROUNDED = 2;
 
 export interface GuardedServer {
   readonly name: string;
@@ -340,47 +335,8 @@ export class ServerRecord extends DataRecord {
   }
 }
 
-// The wait until one quarantine ends, by the clock of the server and by the clock of this process.
-export class QuarantineWait {
-  private watched: { readonly from: number; readonly left: number; readonly since: Instant } | undefined;
-  // The end by the monotonic clock of this process, in milliseconds.
-  private until: { readonly since: number; readonly length: number } | undefined;
-
-  // A reading at `since` shows a quarantine that ends at `from` by the server's clock, `left` milliseconds later.
-  watch(from: number, left: number, since: Instant): void {
-    this.watched = { from, left, since };
-  }
-
-  forget(): void {
-    this.watched = undefined;
-  }
-
-  // The end has passed by the clock of the server only: the clock was set forward while this process watched.
-  endsTooEarly(from: number, now: Instant): boolean {
-    const { watched } = this;
-    if (watched?.from !== from) return false;
-    // Protocol 8.2
-    return elapsedBetween(watched.since, now) < watched.left * (1 - SLEWED) - ROUNDED;
-  }
-
-  leftAt(now: Instant): number {
-    return this.watched ? this.watched.left - elapsedBetween(this.watched.since, now) : 0;
-  }
-
-  // The wait lasts at most `length` milliseconds from `since`.
-  limit(since: Instant, length: number): void {
-    this.until = { since: since.monotonic, length };
-  }
-
-  // In milliseconds: the latest end; at least 1.
-  remainingAt({ monotonic }: Instant): number {
-    const { since, length } = this.until ?? { since: monotonic, length: 0 };
-    return Math.max(1, length - (monotonic - since));
-  }
-}
-
 // Requests of one kind to one server, which may hang.
-export class PendingContact {
+class PendingContact {
   // When the first of them was sent, or the connection was last replaced. Monotonic, in milliseconds.
   private since: number | undefined;
 

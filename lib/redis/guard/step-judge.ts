@@ -33,8 +33,9 @@ export class StepJudge {
     private readonly readMasters: () => void,
   ) {}
 
-  sampled(record: ServerRecord, sent: Instant, time: number): boolean {
-    const sample = sampleOf(sent, this.group.context.clock.read(), time);
+  // `received`: a reading of the clock in this turn.
+  sampled(record: ServerRecord, sent: Instant, time: number, received = this.group.context.clock.read()): boolean {
+    const sample = sampleOf(sent, received, time);
     const { allowance } = this;
     // The address may lead to another server, whose clock shows another time.
     if (record.otherData !== undefined || record.step !== undefined) return false;

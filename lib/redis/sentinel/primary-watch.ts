@@ -1,11 +1,9 @@
 import { type Clock, elapsedBetween, type Instant, type Timer } from '../../core/clock.js';
 import type { Quarantine } from '../../core/master.interface.js';
-import { isRecent, VIEW_AGE } from '../cluster/views.js';
+import { isRecent, VIEW_AGE, VIEW_INTERVAL } from '../cluster/views.js';
 import { endpointOf } from '../urls.js';
 import { keyOf, type SentinelView, type SentinelViews } from './sentinel-views.js';
 
-// While votes are asked for, the sentinels are asked this often, in milliseconds.
-const VIEW_INTERVAL = VIEW_AGE / 2;
 // In milliseconds, for a primary that is silent, and for one that no majority names.
 const LOOK_INTERVAL = 1_000;
 

@@ -1,20 +1,14 @@
 import { createConnection, type Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions } from 'node:tls';
 import { keyOf, Sentinel, SentinelViews } from './sentinel-views.js';
-import { Redis } from 'ioredis';
+import { Redis, type RedisOptions } from 'ioredis';
 import type { Clock } from '../../core/clock.js';
-import { type NodeAddress, translationBy } from '../urls.js';
+import { type NodeAddress, sentinelsIn, translationBy } from '../urls.js';
 import { OWN_SETTINGS, secretsOf } from '../connection.js';
-import type { RedisClient, RedisClientOptions } from '../redis-client.interface.js';
+import type { RedisClient } from '../redis-client.interface.js';
 
 // The message by which ioredis recognizes a connection that was closed on purpose.
 const CLOSED = 'Connection is closed.';
-
-interface ConnectorOptions {
-  readonly tls: object | undefined;
-  // Milliseconds until a socket that does not close is destroyed.
-  readonly disconnectTimeout: number;
-}
 
 // The view names the primary that each connection was opened to.
 class PrimaryConnections {
@@ -22,7 +16,7 @@ class PrimaryConnections {
 
   constructor(
     private readonly views: SentinelViews,
-    private readonly options: ConnectorOptions,
+    private readonly tls: object | undefined,
   ) {}
 
   // `undefined` for another socket and for one that is closed.
@@ -34,7 +28,7 @@ class PrimaryConnections {
     const { tally } = await this.views.ask();
     if (!tally.primary) throw new Error(tally.reason);
     const { host, port } = tally.primary.address;
-    const { tls } = this.options;
+    const { tls } = this;
     const socket = tls ? connectTls({ host, port, ...tls } as ConnectionOptions) : createConnection({ host, port });
     this.keys.set(socket, keyOf(tally.primary));
     return socket;
@@ -43,7 +37,6 @@ class PrimaryConnections {
   // The class by which a client of ioredis opens its connections, in place of the one for sentinels.
   get connector(): new () => object {
     const open = (): Promise<Socket> => this.open();
-    const { disconnectTimeout } = this.options;
     return class Connector {
       connecting = false;
       firstError: Error | undefined;
@@ -73,7 +66,7 @@ class PrimaryConnections {
         this.connecting = false;
         const { socket } = this;
         if (!socket) return;
-        const timer = setTimeout(() => socket.destroy(), disconnectTimeout);
+        const timer = setTimeout(() => socket.destroy(), OWN_SETTINGS.disconnectTimeout);
         socket.once('close', () => clearTimeout(timer));
         socket.end();
       }
@@ -81,20 +74,17 @@ class PrimaryConnections {
   }
 }
 
-export const SENTINEL_PORT = 26_379;
-
 export interface SentinelGroup {
   readonly views: SentinelViews;
   readonly connections: PrimaryConnections;
 }
 
-interface GroupContext {
-  readonly clock: Clock;
-  readonly isStrict: boolean;
-}
-
-export function sentinelGroup(option: string, settings: RedisClientOptions, context: GroupContext): SentinelGroup {
-  const { sentinels, natMap, updateSentinels, enableTLSForSentinelMode, tls, disconnectTimeout, ...login } = settings;
+export function sentinelGroup(
+  option: string,
+  settings: RedisOptions,
+  context: { readonly clock: Clock; readonly isStrict: boolean },
+): SentinelGroup {
+  const { sentinels, natMap, updateSentinels, enableTLSForSentinelMode, tls, ...login } = settings;
   const name = settings.name ?? '';
   const translate = translationBy(`${option}.natMap`, natMap);
   const secrets = secretsOf(settings);
@@ -117,14 +107,10 @@ export function sentinelGroup(option: string, settings: RedisClientOptions, cont
   const views = new SentinelViews({
     ...context,
     name,
-    listed: (sentinels ?? []).map(({ host = 'localhost', port = SENTINEL_PORT }) => ({ host, port })),
+    listed: sentinelsIn(settings),
     asksPeers: updateSentinels !== false,
     open: (address) => new Sentinel({ name, translate, secrets, open: () => open(address) }),
   });
-  const usedTls = enableTLSForSentinelMode && tls ? tls : undefined;
-  const connections = new PrimaryConnections(views, {
-    tls: usedTls,
-    disconnectTimeout: disconnectTimeout ?? OWN_SETTINGS.disconnectTimeout,
-  });
+  const connections = new PrimaryConnections(views, enableTLSForSentinelMode ? tls : undefined);
   return { views, connections };
 }

@@ -1,6 +1,7 @@
 import { endpointOf, type NodeAddress, type Translation } from '../urls.js';
 import { redactedMessageOf } from '../replies.js';
 import type { RedisClient } from '../redis-client.interface.js';
+import { quorumOf } from '../../core/acquire/quorum-call.js';
 import type { Clock, Instant } from '../../core/clock.js';
 import { isRecent } from '../cluster/views.js';
 
@@ -63,7 +64,7 @@ export function tally(asked: readonly Asked[], isStrict: boolean): Tally {
     same.voters.add(voter);
   }
   const all = Math.max(ids.size, listed.size);
-  const majority = Math.floor(all / 2) + 1;
+  const majority = quorumOf(all);
   const [most] = [...votes.values()].sort((one, other) => other.voters.size - one.voters.size);
   if (most && most.voters.size >= majority) return { primary: most.primary, isMajority: true };
   if (most && !isStrict) return { primary: most.primary, isMajority: false };
@@ -84,12 +85,6 @@ function reasonFor(
   return [needed, [...found, ...problems].join('; ')].filter(Boolean).join(': ');
 }
 
-export interface SentinelConnection {
-  ask(): Promise<SentinelAnswer>;
-  // The next question opens another connection.
-  drop(): void;
-}
-
 interface SentinelOptions {
   readonly name: string;
   // The client opens its connection with the first command, and not again.
@@ -98,7 +93,7 @@ interface SentinelOptions {
   readonly secrets: readonly string[];
 }
 
-export class Sentinel implements SentinelConnection {
+export class Sentinel {
   private client: RedisClient | undefined;
   // The last error of the connection, which says more than that of a command.
   private trouble: unknown;
@@ -135,6 +130,7 @@ export class Sentinel implements SentinelConnection {
     };
   }
 
+  // The next question opens another connection.
   drop(): void {
     this.client?.disconnect();
     this.client = undefined;
@@ -179,7 +175,7 @@ interface SentinelViewsContext {
   readonly asksPeers: boolean;
   readonly name: string;
   readonly isStrict: boolean;
-  readonly open: (address: NodeAddress) => SentinelConnection;
+  readonly open: (address: NodeAddress) => Pick<Sentinel, 'ask' | 'drop'>;
 }
 
 export interface SentinelView {
@@ -190,7 +186,7 @@ export interface SentinelView {
 interface Member {
   readonly endpoint: string;
   readonly isListed: boolean;
-  readonly connection: SentinelConnection;
+  readonly connection: Pick<Sentinel, 'ask' | 'drop'>;
   id: string | undefined;
   isAsked: boolean;
   problem: string | undefined;

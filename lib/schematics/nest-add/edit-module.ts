@@ -1,8 +1,56 @@
 import { createRequire } from 'node:module';
 import { join, posix } from 'node:path';
 import type ts from 'typescript';
-import type { Directory, Project, Tree } from './workspace.js';
-import { IMPORT, registration } from './templates.js';
+
+// What the schematic uses of @angular-devkit/schematics, which is there only in the process of a command line. These
+// types keep the package free of a dependency on it.
+
+export interface Tree {
+  exists(path: string): boolean;
+  readText(path: string): string;
+  create(path: string, content: string): void;
+  overwrite(path: string, content: string): void;
+  getDir(path: string): Directory;
+}
+
+interface Directory {
+  readonly path: string;
+  readonly subdirs: readonly string[];
+  readonly subfiles: readonly string[];
+  dir(name: string): Directory;
+}
+
+export interface SchematicContext {
+  readonly logger: { info(message: string): void; warn(message: string): void };
+  addTask(task: { toConfiguration(): { name: string; options: object } }): unknown;
+}
+
+export interface Project {
+  readonly sourceRoot: string;
+  // The file that creates the application.
+  readonly entry: string;
+}
+
+const LOCAL_MASTERS = ['redis://127.0.0.1:6381', 'redis://127.0.0.1:6382', 'redis://127.0.0.1:6383'] as const;
+
+const IMPORT = { name: 'RedlockModule', from: 'nestjs-redlock' } as const;
+
+// The first line is without indentation.
+function registration(quote: string, unit: string): string[] {
+  const quoted = (text: string) => `${quote}${text}${quote}`;
+  return [
+    `${IMPORT.name}.forRoot(`,
+    `${unit}process.env.REDLOCK_MASTERS?.split(${quoted(',')}) ?? {`,
+    `${unit.repeat(2)}masters: [`,
+    ...LOCAL_MASTERS.map((url) => `${unit.repeat(3)}${quoted(url)},`),
+    `${unit.repeat(2)}],`,
+    `${unit.repeat(2)}// For development: locks stop for so long if two masters restart.`,
+    `${unit.repeat(2)}ttl: ${quoted('2s')},`,
+    `${unit.repeat(2)}maxTtl: ${quoted('2s')},`,
+    `${unit}},`,
+    ')',
+  ];
+}
 
 type TypeScript = typeof ts;
 
@@ -17,6 +65,44 @@ export function findTypeScript(folder: string): TypeScript | undefined {
   } catch {
     return undefined;
   }
+}
+
+// Gives whether the root module has been changed.
+export function register(tree: Tree, { logger }: SchematicContext, project: Project): boolean {
+  const typescript = findTypeScript(process.cwd());
+  const module = typescript && findRootModule(typescript, tree, project);
+  // The root module may be outside the folder of sources.
+  const isPresent = module && isRegistration(tree.readText(module.path));
+  const present = isPresent ? module.path : findRegistration(tree, tree.getDir(project.sourceRoot));
+  if (present !== undefined) {
+    logger.info(`${present} registers ${IMPORT.name} already: no module is changed.`);
+    return false;
+  }
+  const edit = module
+    ? registerIn(typescript, tree.readText(module.path), module.className)
+    : {
+        unusual: typescript
+          ? `${project.entry} does not pass it to NestFactory by name`
+          : 'no TypeScript up to version 6 is installed',
+      };
+  if (module && 'text' in edit) {
+    tree.overwrite(module.path, edit.text);
+    return true;
+  }
+  const place = module ? `${module.path} is not changed` : 'The root module is not found';
+  logger.warn(`${place}: ${'unusual' in edit ? edit.unusual : ''}. Please add this by hand:\n\n${byHand()}\n`);
+  return false;
+}
+
+function byHand(): string {
+  const call = registration("'", '  ').join('\n    ');
+  return `import { ${IMPORT.name} } from '${IMPORT.from}';
+
+@Module({
+  imports: [
+    ${call},
+  ],
+})`;
 }
 
 function load(require: NodeJS.Require): TypeScript | undefined {
@@ -35,7 +121,7 @@ interface RootModule {
 }
 
 // The module that the entry file passes to `NestFactory`; otherwise `app.module.ts`, if it exists.
-export function findRootModule(typescript: TypeScript, tree: Tree, project: Project): RootModule | undefined {
+function findRootModule(typescript: TypeScript, tree: Tree, project: Project): RootModule | undefined {
   const { entry, sourceRoot } = project;
   const root = tree.exists(entry) ? rootOfEntry(typescript, tree, entry) : undefined;
   // An entry file that names another module, which is not found, must not lead to a module that it does not use.
@@ -95,12 +181,12 @@ const IS_IMPORTED = new RegExp(`['"]${IMPORT.from}['"]`);
 const ALIAS = new RegExp(`\\b${IMPORT.name}\\s+as\\s+(\\w+)`);
 
 // Also under another name.
-export function isRegistration(text: string): boolean {
+function isRegistration(text: string): boolean {
   const name = ALIAS.exec(text)?.[1] ?? IMPORT.name;
   return IS_IMPORTED.test(text) && new RegExp(`\\b${name}\\s*\\.\\s*forRoot`).test(text);
 }
 
-export function findRegistration(tree: Tree, folder: Directory): string | undefined {
+function findRegistration(tree: Tree, folder: Directory): string | undefined {
   for (const name of folder.subfiles.filter((each) => SOURCE.test(each))) {
     const path = posix.join(folder.path, name);
     if (isRegistration(tree.readText(path))) return path.replace(/^\//, '');

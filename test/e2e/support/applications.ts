@@ -1,6 +1,8 @@
+import { expect } from '@jest/globals';
 import type { INestApplication, INestApplicationContext, LoggerService, ModuleMetadata } from '@nestjs/common';
 import { type AbstractHttpAdapter, ExternalContextCreator } from '@nestjs/core';
 import { Test, type TestingModule } from '@nestjs/testing';
+import { RedlockConfigError } from 'nestjs-redlock';
 
 /** Everything that was logged since `closeAll`, as `level message`. */
 export const logs: string[] = [];
@@ -51,6 +53,17 @@ export async function closeAll(): Promise<void> {
 /** A compiled module that is not initialized yet. */
 export async function compile(metadata: ModuleMetadata): Promise<TestingModule> {
   return Test.createTestingModule(metadata).setLogger(recorder).compile();
+}
+
+/** The error with which a boot, or another action, refuses what it is given. */
+export async function refusalOf(action: Promise<unknown> | (() => unknown)): Promise<RedlockConfigError> {
+  try {
+    await (typeof action === 'function' ? action() : action);
+  } catch (error) {
+    expect(error).toBeInstanceOf(RedlockConfigError);
+    return error as RedlockConfigError;
+  }
+  throw new Error('it was not refused');
 }
 
 /** The method `run` of an object as other packages run handlers, such as resolvers: in a context of this type. */

@@ -15,6 +15,11 @@ export function deferred<T = void>(): Deferred<T> {
   return { promise, resolve, reject };
 }
 
+/** The result of a call, or its error. */
+export function outcomeOf(call: Promise<unknown>): Promise<unknown> {
+  return call.catch((error: unknown) => error);
+}
+
 /** Lets everything happen that takes no time. */
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));

@@ -1,4 +1,4 @@
-import { expect } from '@jest/globals';
+import { afterEach, beforeEach, expect } from '@jest/globals';
 import { type DynamicModule, Injectable, type Type } from '@nestjs/common';
 import {
   type Duration,
@@ -8,15 +8,16 @@ import {
   type RedlockModuleOptions,
   WithLock,
 } from 'nestjs-redlock';
-import { type ManualClock, type MemoryMaster, memoryMasters } from 'nestjs-redlock/testing';
+import { ManualClock, type MemoryMaster, memoryMasters } from 'nestjs-redlock/testing';
+import { closeAll } from './applications.js';
 import { settle } from './deferred.js';
 
 /** Masters in memory, the module that uses them, and the keys that they hold. */
 export class Locks {
-  readonly masters: MemoryMaster[];
+  masters: MemoryMaster[];
 
   constructor(
-    count = 1,
+    protected readonly count = 1,
     private readonly options: Partial<RedlockModuleOptions> & { name?: string; isGlobal?: boolean } = {},
   ) {
     this.masters = memoryMasters(count, options.clock);
@@ -32,17 +33,44 @@ export class Locks {
     return this.masters.filter(({ size }) => size > 0).length > this.masters.length / 2;
   }
 
-  /** Loses all locks: they expire while the masters hang. */
-  async lose(clock: ManualClock): Promise<void> {
-    this.masters.forEach((master) => master.pause());
-    await clock.advance(10_000);
-    this.masters.forEach((master) => master.resume());
-    this.masters.forEach((master) => master.flush());
+  /** What happens to all masters. */
+  each(event: 'takeDown' | 'bringUp' | 'pause' | 'resume' | 'flush'): void {
+    for (const master of this.masters) master[event]();
   }
 
   async expectNothingLeft(): Promise<void> {
     await settle();
     expect(this.masters.map(({ size }) => size)).toEqual(this.masters.map(() => 0));
+  }
+}
+
+/** Locks by a manual clock. Each test of the file has another clock and other masters, and leaves nothing on them. */
+export class LocksPerTest extends Locks {
+  clock = new ManualClock();
+
+  constructor(...args: ConstructorParameters<typeof Locks>) {
+    super(...args);
+    beforeEach(() => {
+      this.clock = new ManualClock();
+      this.masters = memoryMasters(this.count, this.clock);
+    });
+    afterEach(async () => {
+      await closeAll();
+      await this.expectNothingLeft();
+      expect(this.clock.pendingTimers).toBe(0);
+    });
+  }
+
+  override module(more: Partial<RedlockModuleOptions> = {}): DynamicModule {
+    return super.module({ clock: this.clock, ...more });
+  }
+
+  /** Loses all locks: they expire while the masters hang. */
+  async lose(): Promise<void> {
+    this.each('pause');
+    await this.clock.advance(10_000);
+    this.each('resume');
+    this.each('flush');
   }
 }
 

@@ -31,6 +31,29 @@ async function writeOf(session: Session, level: string, token: number): Promise<
   await session.set((await session.count()) - 1);
 }
 
+/** What came of a fence that has to wait for the other transaction, until that ends. */
+async function outcomeBehind(arena: Arena, fence: Promise<void>, end: () => Promise<void>): Promise<string> {
+  const outcome = outcomeOf(fence);
+  await arena.untilWaiting();
+  await end();
+  return outcome;
+}
+
+/** Goes on with the transaction of T1 after its fence. */
+async function goOn(arena: Arena, fence: string): Promise<object> {
+  if (fence === PASSED) await arena.one.set(1).then(() => arena.one.commit());
+  else await swallow(arena, 1);
+  return { fence, count: await arena.watch.count() };
+}
+
+/** What T2 sees after its fence of what T1 wrote. */
+const seenBy = async ({ two }: Arena, fence: string): Promise<object> => ({
+  ...{ fence, sees: fence === PASSED ? await two.count() : undefined },
+});
+
+const seesUnlessStrict: Schedule['expected'] = (dialect, level) =>
+  dialect === 'postgres' && isStrict(level) ? { fence: SERIALIZATION, sees: undefined } : { fence: PASSED, sees: 9 };
+
 export const SCHEDULES: readonly Schedule[] = [
   {
     title: 'T2 fences while the transaction of T1 is open: it waits, and then sees what T1 wrote',
@@ -38,30 +61,17 @@ export const SCHEDULES: readonly Schedule[] = [
       const { one, two } = arena;
       await writeOf(one, level, T1);
       await two.begin(level);
-      const fence = outcomeOf(two.fence(T2));
-      await arena.untilWaiting();
-      await one.commit();
-      const found = await fence;
-      return { fence: found, sees: found === PASSED ? await two.count() : undefined };
+      return seenBy(arena, await outcomeBehind(arena, two.fence(T2), () => one.commit()));
     },
-    expected: (dialect, level) =>
-      dialect === 'postgres' && isStrict(level)
-        ? { fence: SERIALIZATION, sees: undefined }
-        : { fence: PASSED, sees: 9 },
+    expected: seesUnlessStrict,
   },
   {
     title: 'T1 fences while the transaction of T2 is open, which commits: T1 does not commit',
     run: async (arena, level) => {
-      const { one, two, watch } = arena;
+      const { one, two } = arena;
       await writeOf(two, level, T2);
       await one.begin(level);
-      const fence = outcomeOf(one.fence(T1));
-      await arena.untilWaiting();
-      await two.commit();
-      const found = await fence;
-      if (found === PASSED) await one.set(1).then(() => one.commit());
-      else await swallow(arena, 1);
-      return { fence: found, count: await watch.count() };
+      return goOn(arena, await outcomeBehind(arena, one.fence(T1), () => two.commit()));
     },
     expected: (dialect, level) => ({
       fence: dialect === 'postgres' && isStrict(level) ? SERIALIZATION : STALE,
@@ -74,13 +84,10 @@ export const SCHEDULES: readonly Schedule[] = [
       const { one, two, watch } = arena;
       await writeOf(two, level, T2);
       await one.begin(level);
-      const fence = outcomeOf(one.fence(T1));
-      await arena.untilWaiting();
-      await two.rollback();
-      const found = await fence;
+      const fence = await outcomeBehind(arena, one.fence(T1), () => two.rollback());
       await one.set(8);
       await one.commit();
-      return { fence: found, count: await watch.count() };
+      return { fence, count: await watch.count() };
     },
     expected: () => ({ fence: PASSED, count: 8 }),
   },
@@ -112,14 +119,11 @@ export const SCHEDULES: readonly Schedule[] = [
   {
     title: 'T1 fences after T2 has committed: it never commits',
     run: async (arena, level) => {
-      const { one, two, watch } = arena;
+      const { one, two } = arena;
       await writeOf(two, level, T2);
       await two.commit();
       await one.begin(level);
-      const fence = await outcomeOf(one.fence(T1));
-      if (fence === PASSED) await one.set(1).then(() => one.commit());
-      else await swallow(arena, 1);
-      return { fence, count: await watch.count() };
+      return goOn(arena, await outcomeOf(one.fence(T1)));
     },
     expected: () => ({ fence: STALE, count: 9 }),
   },
@@ -240,16 +244,9 @@ export const SCHEDULES: readonly Schedule[] = [
       await one.fenceFor(lockWith(T1, ['lock:b']));
       await one.set(9);
       await two.begin(level);
-      const fence = outcomeOf(two.fenceFor(locks()));
-      await arena.untilWaiting();
-      await one.commit();
-      const found = await fence;
-      return { fence: found, sees: found === PASSED ? await two.count() : undefined };
+      return seenBy(arena, await outcomeBehind(arena, two.fenceFor(locks()), () => one.commit()));
     },
-    expected: (dialect, level) =>
-      dialect === 'postgres' && isStrict(level)
-        ? { fence: SERIALIZATION, sees: undefined }
-        : { fence: PASSED, sees: 9 },
+    expected: seesUnlessStrict,
   })),
   {
     title:
@@ -262,8 +259,7 @@ export const SCHEDULES: readonly Schedule[] = [
       await one.fenceFor(lockWith(T1, ['lock:b']));
       await one.set(9);
       await one.commit();
-      const fence = await outcomeOf(two.fenceFor(lockWith(T2, ['lock:b'])));
-      return { fence, sees: fence === PASSED ? await two.count() : undefined };
+      return seenBy(arena, await outcomeOf(two.fenceFor(lockWith(T2, ['lock:b']))));
     },
     expected: (dialect, level) => {
       if (dialect === 'postgres' && isStrict(level)) return { fence: SERIALIZATION, sees: undefined };

@@ -25,7 +25,7 @@ export abstract class Session {
   mutation: Mutation = (sql) => sql;
 
   abstract send(sql: string, params?: readonly unknown[]): Promise<unknown>;
-  abstract begin(level: string): Promise<void>;
+  abstract begin(level?: string): Promise<void>;
   abstract count(): Promise<number>;
   abstract close(): Promise<void>;
 
@@ -67,7 +67,7 @@ class PostgresSession extends Session {
     return this.client.query(sql, [...params]);
   }
 
-  async begin(level: string): Promise<void> {
+  async begin(level = 'READ COMMITTED'): Promise<void> {
     await this.send(`BEGIN ISOLATION LEVEL ${level}`);
   }
 
@@ -94,7 +94,7 @@ class MariadbSession extends Session {
     return this.connection.query(sql, [...params]);
   }
 
-  async begin(level: string): Promise<void> {
+  async begin(level = 'READ COMMITTED'): Promise<void> {
     await this.send(`SET TRANSACTION ISOLATION LEVEL ${level}`);
     await this.send('START TRANSACTION');
   }
@@ -197,7 +197,7 @@ export class Arena {
     }, this.patience);
   }
 
-  async close(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([this.one, this.two, this.watch].map((session) => session.close()));
     await this.server.stop();
   }

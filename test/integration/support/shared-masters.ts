@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach } from '@jest/globals';
-import { Redis } from 'ioredis';
 import type { RedisServer } from '../../../scripts/redis-servers.mjs';
+import { withClient } from '../../support/command.js';
 import { type Masters, startMasters } from '../../support/masters.js';
 
 export type SharedMasters = Pick<Masters, 'servers' | 'urls'>;
@@ -40,10 +40,7 @@ export function sharedMasters(count: number): SharedMasters {
 async function renew(server: RedisServer): Promise<void> {
   if (server.pid === undefined) return server.restart();
   server.resume();
-  const client = new Redis(server.port, '127.0.0.1', { maxRetriesPerRequest: 0, retryStrategy: () => null });
-  try {
+  await withClient(server.port, async (client) => {
     for (const [name, ...args] of RESET) await client.call(name, ...args);
-  } finally {
-    client.disconnect();
-  }
+  });
 }

@@ -5,8 +5,8 @@ import { createRequire } from 'node:module';
 const require = createRequire(import.meta.url);
 const { MATRIX_BARE } = process.env;
 const PRIVATE = [
-  'dist/esm/core/redlock.js',
-  'dist/cjs/core/redlock.js',
+  'dist/esm/index.js',
+  'dist/esm/chunks/table.js',
   'dist/cjs/index.js',
   'lib/index.ts',
   'core/redlock.js',

@@ -1,14 +1,9 @@
 import { Redlock } from '../../../lib/core/redlock.js';
 import { type JobRecord, readJobRecord } from '../../../lib/core/jobs/job-record.js';
 import { resolveCall, type Settings } from '../../../lib/core/settings/settings.js';
+import type { LockState, StateReading } from '../../../lib/core/state/lock-state.js';
 import { JobClock, Ticker } from '../../../lib/schedule/job-clock.js';
-import {
-  type HeldJob,
-  JobHandedOnError,
-  type JobHolding,
-  type JobRegister,
-  type JobRun,
-} from '../../../lib/schedule/job-locks.js';
+import { type HeldJob, type JobContext, JobHandedOnError, type JobRun } from '../../../lib/schedule/job-locks.js';
 import { Job } from '../../../lib/schedule/job.js';
 import type { Chance } from '../engine/chance.js';
 import type { MachineClock } from '../engine/machine-clock.js';
@@ -18,6 +13,9 @@ import { jobObserver } from './job-sightings.js';
 import type { JobsWorld } from './jobs-world.js';
 import { show } from './ledger.js';
 import { doWork } from './work.js';
+
+type Holding = Parameters<JobContext['locks']['hold']>[1];
+type Register = Pick<LockState, 'read' | 'set'>;
 
 const JOB = 'report';
 const RESOURCE = `job:${JOB}`;
@@ -78,8 +76,8 @@ export class JobInstance {
         ...{ name: JOB, resource: RESOURCE, schedule: world.ticks, policy: plan.policy },
         ...{ ttl: plan.ttl, maxHold: MAX_HOLD },
       },
-      { where: 'the simulation', call: (run) => doWork(world, this, run) },
       {
+        ...{ where: 'the simulation', call: (run) => doWork(world, this, run) },
         ...{ locks: { hold: (_, options) => this.hold(options) }, clock: jobClock, instance: this.name },
         ...{ stopping: this.stopping.signal, observer: jobObserver(world, this) },
       },
@@ -126,16 +124,16 @@ export class JobInstance {
     });
   }
 
-  private async hold({ ttl, maxHold, wait, signal }: JobHolding): Promise<HeldJob> {
+  private async hold({ ttl, maxHold, wait, signal }: Holding): Promise<HeldJob> {
     const { world, settings, redlock } = this;
     world.arrive('asks for the lock', this);
     const call = resolveCall(settings, { ttl, maxHold, wait, signal, extend: true });
     const lock = await redlock.acquire([RESOURCE], call);
     world.trace(this.name, () => 'has the lock');
     const { state } = lock;
-    const register: JobRegister = {
+    const register: Register = {
       read: (...options) => this.read(state, ...options),
-      set: (value, options) => this.store(state, value, options),
+      set: (...values) => this.store(state, ...values),
     };
     // The engine reads the state of this lock only, so that the calls can be observed here.
     Object.defineProperty(lock, 'state', { value: register });
@@ -150,7 +148,7 @@ export class JobInstance {
     };
   }
 
-  private async read(state: JobRegister, ...options: Parameters<JobRegister['read']>): ReturnType<JobRegister['read']> {
+  private async read(state: Register, ...options: Parameters<Register['read']>): Promise<StateReading> {
     const { world } = this;
     world.arrive('opens the record', this);
     const floor = world.ledger.record;
@@ -164,7 +162,7 @@ export class JobInstance {
     return reading;
   }
 
-  private async store(state: JobRegister, value: unknown, options: { readonly expireAfter: number }): Promise<void> {
+  private async store(state: Register, ...[value, options]: Parameters<Register['set']>): Promise<void> {
     const { world } = this;
     const record = value as JobRecord;
     world.guard(() => world.ledger.noteStoring(this, record));

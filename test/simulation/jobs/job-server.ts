@@ -2,7 +2,7 @@ import { Keyspace } from '../../../lib/core/keyspace.js';
 import type { MasterReply, MasterRequest } from '../../../lib/core/master.interface.js';
 import { entryFrom, generationFrom } from '../../../lib/core/state/state-entry.js';
 import type { OperationContext } from '../../../lib/memory/memory-database.js';
-import { carryOut, openState, readState, type StateContext, writeState } from '../../../lib/memory/operations.js';
+import { carryOut, carryOutState, type StateContext } from '../../../lib/memory/operations.js';
 import type { MachineClock } from '../engine/machine-clock.js';
 import type { Scheduler } from '../engine/scheduler.js';
 import { Database, protect } from '../server/database.js';
@@ -86,13 +86,12 @@ export class JobServer {
       case 'open-state':
       case 'write-state': {
         if (request.generation !== this.generation) return UNMARKED;
-        const changed =
-          request.op === 'open-state' ? openState(this.states, request) : writeState(this.states, request);
+        const changed = carryOutState(this.states, request);
         this.remember();
         return changed;
       }
       case 'read-state':
-        return readState(this.states, request);
+        return carryOutState(this.states, request);
     }
   }
 

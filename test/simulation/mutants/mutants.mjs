@@ -144,6 +144,8 @@ export const MUTANTS = [
       'last-come-first-served': 'let next = this.last;',
     },
   ],
+  ['a nested call waits for its own chain', { 'nested-call-waits-for-its-own-chain': '' }],
+  ['nested calls are judged once', { 'nested-calls-judged-once': 'const isWanted = false;' }],
   [
     'ended wait not blamed',
     {

@@ -18,11 +18,24 @@ interface MutantProfile {
 
 const GUARDED: Profile = {
   ...{ ...EVERYTHING, masters: [3], guard: [undefined], drifts: [200e-6], offsets: [5] },
-  ...{ fresh: 0, known: 0, rolling: 0, durable: 0, synced: 0, states: 0, sharing: 0, crowds: 0, blocking: 0 },
+  ...{
+    fresh: 0,
+    known: 0,
+    rolling: 0,
+    durable: 0,
+    synced: 0,
+    states: 0,
+    sharing: 0,
+    crowds: 0,
+    blocking: 0,
+    nesting: 0,
+  },
 };
 const CROWDED: Profile = { ...GUARDED, processes: [3, 4], resources: [['a']] };
 /** Short sections of one process, one after the other. */
 const QUEUED: Profile = { ...CROWDED, crowds: 1, known: 1, mostFaults: 0 };
+/** Calls whose work asks for more, and calls for several resources. */
+const NESTED: Profile = { ...CROWDED, processes: [2], known: 1, mostFaults: 0, nesting: 1 };
 /** The same, in which the work blocks its process for longer than a lock lasts. */
 const BLOCKED: Profile = { ...QUEUED, blocking: 1, ttls: [100, 300] };
 const SLOW: Profile = { ...CROWDED, faults: ['slow', 'partition', 'hang', 'pause'], latencies: [20] };
@@ -145,6 +158,8 @@ export const PROFILES: Readonly<Record<string, MutantProfile>> = {
     },
   },
   'last come, first served': { profile: { ...CROWDED, processes: [2] } },
+  'a nested call waits for its own chain': { profile: NESTED },
+  'nested calls are judged once': { profile: NESTED },
   'a first attempt counts as holding': { profile: CROWDED },
   'ended wait not blamed': { profile: CROWDED },
   'timer of a lock kept': { profile: { ...GUARDED, ttls: [10_000] } },

@@ -1,5 +1,6 @@
+import type { RedisOptions } from 'ioredis';
 import { backoff } from '../../../lib/redis/connection.js';
-import type { RedisClient, RedisClientOptions } from '../../../lib/redis/redis-client.interface.js';
+import type { RedisClient } from '../../../lib/redis/redis-client.interface.js';
 import type { SimProcess } from '../engine/process.js';
 import type { Planned, Scheduler } from '../engine/scheduler.js';
 import { ReplyError } from '../server/database.js';
@@ -31,7 +32,7 @@ export interface Route {
 /** An ioredis client with the library's settings, as far as the library can notice a difference. */
 export class SimClient implements RedisClient, Owner {
   status = 'wait';
-  readonly options: RedisClientOptions;
+  readonly options: RedisOptions;
   private readonly handlers = new Map<string, ((...args: unknown[]) => void)[]>();
   private readonly pending: Pending[] = [];
   private connection: Connection | undefined;

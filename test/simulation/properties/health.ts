@@ -14,6 +14,8 @@ const LISTENS_WITHIN = 1_500;
  * pause after a failed attempt, and the attempt, in milliseconds.
  */
 const BACK_OFF = 800;
+/** How long a process needs until all masters have answered it, in milliseconds. */
+const MET_WITHIN = 100;
 /**
  * How much longer than the longest ttl a quarantine may last, in milliseconds: drift, round trips, the time until a
  * process notices its cause, and the second until a process that holds nothing reads that others have ended it.
@@ -132,10 +134,12 @@ export class Health {
   noteAccusation({ process }: SimNode, master: string, reason: string): void {
     const { assumptions, scheduler, schedule } = this.world;
     if (!reason.includes('jumped') || !assumptions.ratesAreNormal || !this.areServerClocksKept) return;
-    // A client that was ahead for a while, and has too few answers of that while, cannot distinguish its clock from the master's:
-    // it accuses, because exclusion comes first.
-    const wasAhead = schedule.faults.some((fault) => fault.kind === 'stumble' && fault.lasts > 0);
-    if (wasAhead && schedule.faults.length > 1) return;
+    // A client that was ahead for a while, and has too few answers of that while, because of another fault or because it
+    // had just started, cannot distinguish its clock from the master's: it accuses, because exclusion comes first.
+    const ahead = schedule.faults.filter((fault) => fault.kind === 'stumble' && fault.lasts > 0);
+    const starts = (at: number): boolean =>
+      schedule.processes.some(({ startsAt }) => Math.abs(at - startsAt) < MET_WITHIN);
+    if (ahead.length > 0 && (schedule.faults.length > 1 || ahead.some(({ at }) => starts(at)))) return;
     const message = `${process.name} keeps ${master} out although no clock of a master was set: ${reason}`;
     this.world.report(new Violation('a master with a right clock is not accused', scheduler.now, message));
   }

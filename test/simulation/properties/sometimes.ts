@@ -54,6 +54,7 @@ export const RARE_STATES = [
   'another permit was picked after a refusal',
   'all permits were taken',
   'a wait was blamed on another process',
+  'a nested call passed an earlier call that waited for its chain',
 ] as const;
 
 export type RareState = (typeof RARE_STATES)[number];

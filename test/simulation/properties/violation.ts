@@ -18,6 +18,7 @@ export type Property =
   | 'a client whose clocks run does not stand still'
   | 'a shared key lives as long as its holders'
   | 'first come, first served'
+  | 'no two calls of one process wait for each other'
   | 'nothing outlives its lock'
   | 'a wait is as long as its budget'
   | 'blamed time is waited time'

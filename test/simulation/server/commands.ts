@@ -3,7 +3,7 @@ import { INFO_FIELDS, type InfoField } from '../../../lib/redis/replies.js';
 import { signatureOf } from '../../../lib/core/holder.js';
 import type { GrantedReply, HeldReply } from '../../../lib/core/master.interface.js';
 import { type OperationContext, reservedFor } from '../../../lib/memory/memory-database.js';
-import * as operations from '../../../lib/memory/operations.js';
+import { carryOut } from '../../../lib/memory/operations.js';
 import {
   ENDLESS,
   FREE,
@@ -155,11 +155,11 @@ function answer(batch: Batch, [op, keys, ...rest]: Parts): unknown {
     case 'extend':
       if (!isKnown(batch)) return UNMARKED;
       if (batch.mark) batch.toldTime = true;
-      return statusOf(operations.extend(context, { keys, token: rest[0] as string, ttl: Number(rest[1]) }));
+      return statusOf(carryOut(context, requestFor(op, keys, rest)));
     case 'draw': {
       if (!isKnown(batch)) return UNMARKED;
       const [token, counters, atLeast, step] = rest as [string, readonly number[], number, number];
-      const drawn = operations.draw(context, { keys, token, counters, atLeast, isFirst: step === 1 });
+      const drawn = carryOut(context, { op, keys, token, counters, atLeast, isFirst: step === 1 });
       return drawn.kind === 'held' ? 0 : `${FREE} ${drawn.fence}`;
     }
     case 'beat': {
@@ -170,30 +170,30 @@ function answer(batch: Batch, [op, keys, ...rest]: Parts): unknown {
     }
     case 'release': {
       const [token, keepFor, queues] = rest as [string, string, readonly string[]];
-      return statusOf(operations.release(context, { keys, queues, token, keepFor: Number(keepFor) }));
+      return statusOf(carryOut(context, { ...RELEASE, keys, queues, token, keepFor: Number(keepFor) }));
     }
     case 'leave': {
       const [waiter, queues, isShared, nextWaited] = rest as [string, readonly string[], number, number?];
-      return statusOf(operations.leave(context, { keys, queues, waiter, isShared: isShared === 1, nextWaited }));
+      return statusOf(carryOut(context, { op, keys, queues, waiter, isShared: isShared === 1, nextWaited }));
     }
     case 'acquire_shared':
     case 'extend_shared':
     case 'pick':
       if (!isKnown(batch)) return UNMARKED;
       batch.toldTime = true;
-      return statusOf(operations.carryOut(context, requestFor(op, keys, rest)));
+      return statusOf(carryOut(context, requestFor(op, keys, rest)));
     case 'release_shared': {
       const [token, queues] = rest as [string, readonly string[]];
-      return statusOf(operations.carryOut(context, { keys, queues, token, isShared: true, ...RELEASE }));
+      return statusOf(carryOut(context, { ...RELEASE, keys, queues, token, isShared: true }));
     }
     case 'raise_barrier': {
       const [waiter, waited] = rest as [string, number?];
-      return statusOf(operations.carryOut(context, { op: 'raise-barrier', keys: [], barriers: keys, waiter, waited }));
+      return statusOf(carryOut(context, { op: 'raise-barrier', keys: [], barriers: keys, waiter, waited }));
     }
     case 'inspect':
-      return statusOf(operations.inspect(context, { keys, queues: rest[0] as readonly string[] }));
+      return statusOf(carryOut(context, { op, keys, queues: rest[0] as readonly string[] }));
     case 'probe':
-      return isKnown(batch) ? statusOf(operations.probe(context, { keys })) : UNMARKED;
+      return isKnown(batch) ? statusOf(carryOut(context, { op, keys })) : UNMARKED;
     default:
       throw new Error(`the simulated server does not know the operation ${op}`);
   }
@@ -204,13 +204,14 @@ const RELEASE = { op: 'release', keepFor: 0, ttl: 0 } as const;
 /** Barriers, time and queues of a shared request; queues, waiter and time of a request for a permit. */
 type ListedParts = [first?: readonly string[], second?: string | number, third?: unknown, waiter?: string];
 
-/** A request that grants shared keys or a permit. */
+/** A request for an extension, shared keys or a permit. */
 function requestFor(
-  op: 'acquire_shared' | 'extend_shared' | 'pick',
+  op: 'extend' | 'acquire_shared' | 'extend_shared' | 'pick',
   keys: readonly string[],
   [token, life, ...rest]: readonly unknown[],
-): operations.KeyOperation {
+): Parameters<typeof carryOut>[1] {
   const request = { keys, token: token as string, ttl: Number(life), withdrawn: false };
+  if (op === 'extend') return { op, ...request };
   if (op === 'extend_shared') return { op: 'extend', ...request, isShared: true };
   const [first, second, third, fourth] = rest as ListedParts;
   if (op === 'pick') {
@@ -262,7 +263,7 @@ function answerAcquisition(batch: Batch, keys: readonly string[], rest: readonly
   const isHeld = owners.some((owner) => ![undefined, token, reservedFor(waiter ?? '')].includes(owner));
   try {
     const queue = queues && waiter !== undefined && waited !== undefined ? { queues, waiter, waited } : undefined;
-    const reply = operations.acquire(context, { keys, token, ttl: Number(ttl), queue });
+    const reply = carryOut(context, { op: 'acquire', keys, token, ttl: Number(ttl), queue, withdrawn: false });
     const isGranted = reply.kind === 'granted';
     if (isGranted ? expected !== undefined : waiter !== undefined) batch.toldTime = true;
     return statusOf(reply);

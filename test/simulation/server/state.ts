@@ -1,6 +1,6 @@
 import type { GrantedReply, HeldReply, RefusedReply } from '../../../lib/core/master.interface.js';
 import { entryText } from '../../../lib/core/state/state-entry.js';
-import { openState, readState, type StateContext, writeState } from '../../../lib/memory/operations.js';
+import { carryOutState, type StateContext } from '../../../lib/memory/operations.js';
 import { FOREIGN_ENTRY, FREE, NOT_THE_HOLDER, OUTBID, UNMARKED } from '../../../lib/redis/scripts/constants.js';
 import type { Surface } from './operations.js';
 
@@ -11,13 +11,14 @@ export function answerState(server: Surface, argv: readonly string[]): unknown[]
   const [op = '', marker = '', run, replid, expected, entry = ''] = argv;
   const [key = '', token = '', life, number, id = '', sequence, json = ''] = argv.slice(6);
   const context = contextOf(server, marker);
-  if (op === 'read-state') return valuesOf(readState(context, { entry }));
+  if (op === 'read-state') return valuesOf(carryOutState(context, { op, keys: [], entry }));
   const isExpected = context.generation === expected && server.run === run && server.replid === replid;
   if (marker !== '' && !isExpected && !server.faults.has('generation-is-ignored')) return [UNMARKED];
   const ballot = { number: Number(number), id };
   const holder = { keys: [key], entry, token, life: Number(life) };
-  if (op === 'open-state') return valuesOf(openState(context, { ballot, ...holder }));
-  return valuesOf(writeState(context, { json, version: { sequence: Number(sequence), ...ballot }, ...holder }));
+  if (op === 'open-state') return valuesOf(carryOutState(context, { op, ballot, ...holder }));
+  const version = { sequence: Number(sequence), ...ballot };
+  return valuesOf(carryOutState(context, { op: 'write-state', json, version, ...holder }));
 }
 
 function contextOf({ data, time }: Surface, marker: string): StateContext {

@@ -1,11 +1,13 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from '@jest/globals';
-import { JOB_HEAD, jobJson, jobRow, type JobStanding, RUN_HEAD, runRows } from '../../../lib/cli/jobs.js';
-import { matcherOf, plain, processTerminal, table, wrap } from '../../../lib/cli/terminal.js';
+import { jobJson, jobRow, runRows } from '../../../lib/cli/jobs.js';
+import { plain, processTerminal, table, wrap } from '../../../lib/cli/terminal.js';
+import { matcherOf } from '../../../lib/cli/list.js';
 import { literally } from '../../../lib/redis/permissions.js';
 import { counted, duration, votesOf } from '../../../lib/core/display.js';
 import { endRecord, type JobRecord, markRecord, startRecord } from '../../../lib/core/jobs/job-record.js';
 
+type JobStanding = Parameters<typeof jobRow>[0];
 type Streams = Parameters<typeof processTerminal>[0];
 
 /** Streams of a process. Only the properties of `stdout` decide whether the terminal shows colours. */
@@ -145,7 +147,7 @@ describe('The rows of jobs', () => {
     const begun = startRecord(undefined, { tick: NOON, attempt: 1 }, { holder, at: NOON });
     const failed = endRecord(begun, { holder, at: NOON + 3 }, { message: `\x1b[2Jno such table: ${'x'.repeat(300)}` });
     const hostile = standing(failed, { name: 'a\x1b[31m\nname' });
-    const drawn = [table(JOB_HEAD, [jobRow(hostile)]), table(RUN_HEAD, runRows(hostile))].join('\n');
+    const drawn = [[jobRow(hostile)], runRows(hostile)].map(([row = []]) => table(row, [row])).join('\n');
     expect(drawn).not.toContain('\x1b');
     expect(Math.max(...drawn.split('\n').map((line) => line.length))).toBeLessThanOrEqual(100);
   });

@@ -3,6 +3,7 @@ import { describe, expect, it, jest } from '@jest/globals';
 import { redactUrl, showNames } from '../../../lib/core/display.js';
 import {
   majorityHolder,
+  isConfigError,
   isLockError,
   isNotAcquired,
   LockError,
@@ -18,6 +19,7 @@ import type { LockHolder } from '../../../lib/core/holder.js';
 import { GRANTED } from '../../../lib/core/master.interface.js';
 import { anyNames } from '../../support/hostile.js';
 import { fc } from '../../support/properties.js';
+import { throwing } from '../../support/throwing.js';
 
 const WEB: LockHolder = { instance: 'web:1', since: new Date(5) };
 
@@ -58,17 +60,7 @@ describe('An error', () => {
     [10n, '10n'],
     [Symbol('s'), 'Symbol(s)'],
     [undefined, 'undefined'],
-    [
-      new Proxy(
-        {},
-        {
-          get: () => {
-            throw new Error('no');
-          },
-        },
-      ),
-      'object',
-    ],
+    [new Proxy({}, { get: throwing(new Error('no')) }), 'object'],
   ])('shows an invalid value by its kind, not its content', (value, shown) =>
     expect(new RedlockConfigError('o', value, 'must be better').message).toBe(`o must be better, got ${shown}`),
   );
@@ -158,8 +150,10 @@ describe('An error of another copy of this package', () => {
     const held = new other.LockNotAcquiredError(['a'], [], 0, undefined);
     const lost = new other.LockLostError(['a'], 'expired');
     expect(held).not.toBeInstanceOf(LockError);
-    expect([held, lost].map(isLockError)).toEqual([true, true]);
-    expect([held, lost].map(isNotAcquired)).toEqual([true, false]);
+    const config = new other.RedlockConfigError('ttl', 0, 'must be more');
+    expect([held, lost, config].map(isLockError)).toEqual([true, true, true]);
+    expect([held, lost, config].map(isNotAcquired)).toEqual([true, false, false]);
+    expect([held, lost, config].map(isConfigError)).toEqual([false, false, true]);
   });
 
   it('is not confused with an unrelated error that has the same code', () => {

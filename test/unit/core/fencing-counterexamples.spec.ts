@@ -291,14 +291,13 @@ function tokensOf(fault: Fault | undefined, schedule: Schedule): (number | undef
   return new World(fault, schedule).play().map(({ agreed }) => agreed);
 }
 
-/** The fault of the tokens, if there is one. */
-function violationOf(fault: Fault | undefined, schedule: Schedule): 'duplicate' | 'out of order' | undefined {
+/** Whether two clients have one token, or a later one has a smaller token. */
+function isViolated(fault: Fault | undefined, schedule: Schedule): boolean {
   const given = new World(fault, schedule).play().filter(({ agreed }) => agreed !== undefined);
-  if (new Set(given.map(({ agreed }) => agreed)).size < given.length) return 'duplicate';
-  const isBehind = given.some((later) =>
+  if (new Set(given.map(({ agreed }) => agreed)).size < given.length) return true;
+  return given.some((later) =>
     given.some((earlier) => earlier.agreedAt < later.askedAt && earlier.agreed! > later.agreed!),
   );
-  return isBehind ? 'out of order' : undefined;
 }
 
 const [A, B, C] = [0, 1, 2];
@@ -339,7 +338,6 @@ describe('Drawing for a key that the client no longer holds', () => {
 
   it('gives out the same token twice', () => {
     expect(tokensOf('draws for any', schedule)).toEqual([5, 5]);
-    expect(violationOf('draws for any', schedule)).toBe('duplicate');
   });
 
   it('is refused by masters that check the key', () => {
@@ -379,7 +377,6 @@ describe('A number of the first holder that equals a number of the second', () =
       // The draw is lost, so that C counts neither for the first holder nor against it.
       const lost = schedule(['delay', 'drop']);
       expect(tokensOf(fault, lost)).toEqual([5, 5]);
-      expect(violationOf(fault, lost)).toBe('duplicate');
     },
   );
 
@@ -413,7 +410,6 @@ describe('A master on which an extension set the key again', () => {
 
   it('leads to the same token twice if it stays among those that have drawn', () => {
     expect(tokensOf('keeps healed masters', schedule)).toEqual([5, 5]);
-    expect(violationOf('keeps healed masters', schedule)).toBe('duplicate');
   });
 
   it('draws anew, and therefore a larger number', () => expect(tokensOf(undefined, schedule)).toEqual([6, 5]));
@@ -460,7 +456,6 @@ describe('A master that lost its counters', () => {
     // The counters were far ahead before the masters' clocks fell behind by five minutes.
     const schedule = { counters: [7_200, 7_200, 7_200], late: 300, steps };
     expect(tokensOf('clamps its clock', schedule)).toEqual([7_201, 6_960]);
-    expect(violationOf('clamps its clock', schedule)).toBe('out of order');
   });
 
   it('does not move tokens back if clients are never clamped, although masters are five minutes late', () => {
@@ -497,10 +492,10 @@ describe('Over random schedules', () => {
       .array(step, { minLength: 60, maxLength: 100, size: 'max' })
       .map((steps) => [...overlap, ...on('ask', 1), ...steps]),
   });
-  const sample = fc.sample(schedules, { numRuns: 10_000, seed: 4 });
+  const sample = fc.sample(schedules, 10_000);
 
   function violations(fault: Fault | undefined): number {
-    return sample.filter((schedule) => violationOf(fault, schedule) !== undefined).length;
+    return sample.filter((schedule) => isViolated(fault, schedule)).length;
   }
 
   it.each(['draws for any', 'confirms anywhere', 'never draws again', 'adopts nothing'] as const)(
@@ -514,12 +509,5 @@ describe('Over random schedules', () => {
     expect(violations(undefined)).toBe(0);
     const given = sample.flatMap((schedule) => tokensOf(undefined, schedule)).filter((token) => token !== undefined);
     expect(given.length).toBeGreaterThan(sample.length / 10);
-  });
-
-  it('the agreement of the library never fails', () => {
-    fc.assert(
-      fc.property(schedules, (schedule) => violationOf(undefined, schedule) === undefined),
-      { numRuns: 5_000 },
-    );
   });
 });

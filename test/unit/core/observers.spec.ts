@@ -1,17 +1,20 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { describe, expect, it } from '@jest/globals';
-import { type AcquisitionObserver, combine, type LockObserver, ObserverHub } from '../../../lib/core/observer.js';
+import { type AcquisitionObserver, type LockObserver, ObserverHub, PartObservers } from '../../../lib/core/observer.js';
 import { apart } from '../../../lib/runtime/system-clock.js';
-import { combineJobObservers, type JobObserver } from '../../../lib/core/jobs/job-observer.js';
+import type { ElectionObserver } from '../../../lib/core/leadership.js';
+import type { JobObserver } from '../../../lib/core/jobs/job-observer.js';
 import { Rig } from '../support/rig.js';
+import { throwing } from '../../support/throwing.js';
 
 const unexpected = (error: unknown): void => {
   throw error;
 };
 
-const broken = (): never => {
-  throw new Error('broken');
-};
+const combine = (observers: readonly LockObserver[], failed: (error: unknown) => void): LockObserver =>
+  new ObserverHub(failed).add(...observers).observer;
+
+const broken = throwing(new Error('broken'));
 
 describe('An observer of acquisitions', () => {
   /** Records what it observes. */
@@ -88,10 +91,7 @@ describe('An observer of acquisitions', () => {
     expect(listener.within!(() => (runs++, null))).toBeNull();
     expect(runs).toBe(1);
     const own = new Error('of the work');
-    const fail = (): never => {
-      throw own;
-    };
-    expect(() => listener.within!(fail)).toThrow(own);
+    expect(() => listener.within!(throwing(own))).toThrow(own);
     expect(faults).not.toContain(own);
   });
 });
@@ -175,19 +175,17 @@ describe('Combined observers of jobs', () => {
     const heard: string[] = [];
     const faults: unknown[] = [];
     const broken = {
-      skipped: (): never => {
-        throw new Error('at once');
-      },
+      skipped: throwing(new Error('at once')),
       delayed: () => Promise.reject(new Error('later')),
     };
     const good: JobObserver = {
       skipped: (job, { reason }) => heard.push(`${job} ${reason}`),
       delayed: (job) => heard.push(`${job} delayed`),
     };
-    const combined = combineJobObservers(
-      () => [broken, {}, good],
-      (error) => faults.push((error as Error).message),
-    );
+    const observers = new PartObservers('jobs', broken, (error) => faults.push((error as Error).message));
+    observers.add({});
+    observers.add(good);
+    const combined = observers.beside({});
     combined.skipped('report', SKIP);
     combined.delayed('report', new Error('no quorum'));
     await Promise.resolve();
@@ -197,14 +195,13 @@ describe('Combined observers of jobs', () => {
 
   it('are asked for at each event', () => {
     const heard: string[] = [];
-    const observers: JobObserver[] = [];
-    const combined = combineJobObservers(
-      () => observers,
-      () => undefined,
-    );
+    const observers = new PartObservers('jobs', {}, unexpected);
+    const combined = observers.beside({});
     combined.skipped('early', SKIP);
-    observers.push({ skipped: (job) => heard.push(job) });
+    const remove = observers.add({ skipped: (job) => heard.push(job) });
     combined.skipped('late', SKIP);
+    remove();
+    combined.skipped('too late', SKIP);
     expect(heard).toEqual(['late']);
   });
 
@@ -215,4 +212,16 @@ describe('Combined observers of jobs', () => {
     expect(heard).toEqual(['report']);
     expect(combine([{}], () => undefined)).toEqual({});
   });
+});
+
+it('An observer of jobs or elections that was added twice stays once if its first registration is removed twice', () => {
+  const lines: string[] = [];
+  const observers = new PartObservers('elections', {}, unexpected);
+  const observer: ElectionObserver = { elected: () => void lines.push('elected') };
+  const remove = observers.add(observer);
+  observers.add(observer);
+  remove();
+  remove();
+  observers.beside({}).elected('a', 1, 0);
+  expect(lines).toEqual(['elected']);
 });

@@ -1,14 +1,8 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import {
-  findOwners,
-  freeOwners,
-  type OperatorContext,
-  revokeOwners,
-} from '../../../lib/core/operator/forced-release.js';
 import { holderFrom, REVOKED, TokenSource } from '../../../lib/core/holder.js';
+import { Inspector } from '../../../lib/core/inspector.js';
 import { Keyspace } from '../../../lib/core/keyspace.js';
 import { type MasterReply, RESERVED } from '../../../lib/core/master.interface.js';
-import { findSlots, type SlotSearch } from '../../../lib/core/operator/inspector.js';
 import { ManualClock } from '../../../lib/memory/manual-clock.js';
 import { MemoryMaster } from '../../../lib/memory/memory-master.js';
 import { SystemRandom } from '../../../lib/runtime/system-random.js';
@@ -19,19 +13,22 @@ import { granted, hangs, refused, says, unreachable } from '../support/scripted-
 const keyspace = new Keyspace('lock:');
 let clock: ManualClock;
 let masters: MemoryMaster[];
-let search: SlotSearch;
-let context: OperatorContext;
+let inspector: Inspector;
 
 beforeEach(() => {
   clock = new ManualClock();
   masters = ['a', 'b', 'c'].map((name) => new MemoryMaster(clock, name));
-  search = { masters, keyspace, resource: 'stripe', clock, timeout: 50 };
-  context = { masters, key: 'key', clock, timeout: 50 };
+  inspector = inspectorOf(masters);
 });
+
+const inspectorOf = (some: readonly MemoryMaster[]): Inspector =>
+  new Inspector({ masters: some, keyspace, clock, timeout: 50 });
 
 const hold = (key: string, token: string, on = masters): Promise<unknown> =>
   Promise.all(on.map((master) => ask(master, acquiring([key], token, { ttl: 1_000 }))));
-const holdKey = (token: string, on = masters): Promise<unknown> => hold('key', token, on);
+const TARGET = { resource: 'job' };
+const KEY = keyspace.keyOf('job');
+const holdKey = (token: string, on = masters): Promise<unknown> => hold(KEY, token, on);
 const holdSlot = (slot: number, { resource = 'stripe', token = 'mine', on = masters } = {}): Promise<unknown> =>
   hold(keyspace.slotOf(resource, slot), token, on);
 
@@ -93,20 +90,23 @@ describe('The search for permits that are taken', () => {
     for (const slot of [999, 0, 7]) await holdSlot(slot);
     await holdSlot(1, { resource: 'other' });
     await ask(masters[0]!, acquiring([keyspace.keyOf('stripe')], 'mine', { ttl: 1_000 }));
-    await expect(findSlots(search)).resolves.toEqual([0, 7, 999]);
-    await expect(findSlots({ ...search, resource: 'third' })).resolves.toEqual([]);
+    await expect(inspector.findSlots('stripe')).resolves.toEqual([0, 7, 999]);
+    await expect(inspector.findSlots('third')).resolves.toEqual([]);
   });
 
   it('finds one that a single master has, and not one that is only reserved for a waiter', async () => {
     await holdSlot(3, { on: masters.slice(2) });
     await holdSlot(4, { token: `${RESERVED}waiter` });
-    await expect(findSlots(search)).resolves.toEqual([3]);
+    await expect(inspector.findSlots('stripe')).resolves.toEqual([3]);
   });
 
   it('needs the answers of a quorum', async () => {
     await holdSlot(3);
     masters[0]!.pause();
-    const [one, none] = [findSlots(search), findSlots({ ...search, masters: [...masters, masters[0]!, masters[0]!] })];
+    const [one, none] = [
+      inspector.findSlots('stripe'),
+      inspectorOf([...masters, masters[0]!, masters[0]!]).findSlots('stripe'),
+    ];
     await clock.advance(49);
     await clock.advance(1);
     await expect(one).resolves.toEqual([3]);
@@ -121,8 +121,8 @@ describe('The search for permits that are taken', () => {
       asked = keys.join('').length;
       return Promise.resolve(keys.map(() => null));
     };
-    const operator = { ...masters[0]!.operator, values };
-    await expect(findSlots({ ...search, resource, masters: [{ name: 'a', operator }] })).resolves.toEqual([]);
+    Object.assign(masters[0]!, { operator: { ...masters[0]!.operator, values } });
+    await expect(inspectorOf(masters.slice(0, 1)).findSlots(resource)).resolves.toEqual([]);
     expect(asked).toBeGreaterThan(10_000);
     expect(asked).toBeLessThanOrEqual(2 ** 18);
   });
@@ -132,32 +132,32 @@ describe('A forced release', () => {
   // Protocol 7.5
   it('finds the holder on all masters, and keeps it from extending the lock for the remaining time', async () => {
     await holdKey('mine');
-    const owners = await findOwners(context);
+    const owners = await inspector.owners(TARGET);
     expect(owners.held.map(({ master, owner }) => [master, owner])).toEqual([
       ['a', 'mine'],
       ['b', 'mine'],
       ['c', 'mine'],
     ]);
-    expect((await revokeOwners(owners, context)).outcome).toEqual({
+    expect((await inspector.revoke(TARGET, owners)).outcome).toEqual({
       ...{ released: true, masters: 3, taken: ['a', 'b', 'c'], unreached: [], left: 1_000 },
     });
     for (const master of masters) {
-      expect(await ask(master, extending(['key'], 'mine'))).toMatchObject({ kind: 'held' });
-      expect(await ask(master, acquiring(['key'], 'yours'))).toMatchObject({ kind: 'held' });
+      expect(await ask(master, extending([KEY], 'mine'))).toMatchObject({ kind: 'held' });
+      expect(await ask(master, acquiring([KEY], 'yours'))).toMatchObject({ kind: 'held' });
     }
-    expect(await findOwners(context)).toMatchObject({ held: [], revoked: [{ owner: REVOKED }, {}, {}] });
+    expect(await inspector.owners(TARGET)).toMatchObject({ held: [], revoked: [{ owner: REVOKED }, {}, {}] });
     await clock.advance(1_000);
-    expect(await findOwners(context)).toEqual({ held: [], revoked: [], unasked: [] });
+    expect(await inspector.owners(TARGET)).toEqual({ held: [], revoked: [], unasked: [] });
   });
 
   it('leaves a holder alone that came after the one that was found', async () => {
     await holdKey('mine');
-    const owners = await findOwners(context);
+    const owners = await inspector.owners(TARGET);
     await clock.advance(1_000);
     await holdKey('yours');
-    expect((await revokeOwners(owners, context)).outcome).toMatchObject({ released: true, left: 0 });
+    expect((await inspector.revoke(TARGET, owners)).outcome).toMatchObject({ released: true, left: 0 });
     for (const master of masters) {
-      expect(await ask(master, extending(['key'], 'yours'))).toMatchObject({ kind: 'granted' });
+      expect(await ask(master, extending([KEY], 'yours'))).toMatchObject({ kind: 'granted' });
     }
   });
 
@@ -165,35 +165,32 @@ describe('A forced release', () => {
     await holdKey('mine');
     masters[1]!.takeDown();
     masters[2]!.pause();
-    const finding = findOwners(context);
+    const finding = inspector.owners(TARGET);
     await clock.advance(50);
     const owners = await finding;
     expect(owners.unasked).toMatchObject([
       { master: 'b', answer: { kind: 'unreachable' } },
       { master: 'c', answer: { kind: 'timeout' } },
     ]);
-    expect((await revokeOwners(owners, context)).outcome).toMatchObject({
+    expect((await inspector.revoke(TARGET, owners)).outcome).toMatchObject({
       ...{ released: false, taken: ['a'], unreached: ['b', 'c'] },
     });
   });
 
   it('frees the lock at once for a holder that is gone, and says why not where it cannot', async () => {
-    const names = keyspace.namesOfTarget({ resource: 'job' });
-    const [key] = names.keys as [string];
-    await hold(key, 'mine');
-    const owners = await findOwners({ ...context, key });
+    await holdKey('mine');
+    const owners = await inspector.owners(TARGET);
     masters[0]!.takeDown();
-    const { outcome, unreached } = await freeOwners(owners, { ...context, masters, names });
+    const { outcome, unreached } = await inspector.free(TARGET, owners);
     expect(outcome).toEqual({ released: true, masters: 3, taken: ['b', 'c'], unreached: ['a'], left: 0 });
     expect(unreached).toMatchObject([{ master: 'a', answer: { kind: 'unreachable' } }]);
-    expect(await ask(masters[1]!, acquiring([key], 'yours'))).toMatchObject({ kind: 'granted' });
+    expect(await ask(masters[1]!, acquiring([KEY], 'yours'))).toMatchObject({ kind: 'granted' });
   });
 
   it('takes no key from a waiter for which it is reserved, and asks no master without this ability', async () => {
     await holdKey(`${RESERVED}waiter`, masters.slice(0, 1));
-    const [first, second] = masters;
-    const without = { name: second!.name, operator: undefined };
-    const { unasked, held } = await findOwners({ ...context, masters: [first!, without] });
+    Object.assign(masters[1]!, { operator: undefined });
+    const { unasked, held } = await inspectorOf(masters.slice(0, 2)).owners(TARGET);
     expect(held).toEqual([]);
     expect(unasked).toMatchObject([{ answer: { kind: 'timeout', sent: false } }]);
   });

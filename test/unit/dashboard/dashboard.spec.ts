@@ -1,16 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import type { CanActivate } from '@nestjs/common';
-import type { ModuleRef } from '@nestjs/core';
 import { RedlockDashboardModule, type RedlockDashboardOptions } from 'nestjs-redlock/dashboard';
 import { ManualClock, memoryLockService, MemoryMaster } from 'nestjs-redlock/testing';
-import { type MasterStatus, summarize } from '../../../lib/core/health/status.js';
 import type { JobOverview } from '../../../lib/core/jobs/job-observer.js';
-import { availabilityOf, EventLog } from '../../../lib/dashboard/views.js';
+import { availabilityOf, EventLog, ServiceWatch, watchJobs } from '../../../lib/dashboard/service-watch.js';
 import { hostName, refuseOtherHosts } from '../../../lib/dashboard/hosts.js';
-import { JobWatch, ServiceWatch } from '../../../lib/dashboard/service-watch.js';
 import { parseOptions } from '../../../lib/core/settings/table.js';
 import { SETTINGS } from '../../../lib/dashboard/options.js';
 import { SystemClock } from '../../../lib/runtime/system-clock.js';
+import { down, quarantined, summaryOf, voting } from '../support/statuses.js';
 
 class AdminGuard implements CanActivate {
   canActivate(): boolean {
@@ -165,32 +163,24 @@ describe('The host of a request', () => {
   });
 });
 
-const voting = (master: string): MasterStatus => ({ master, state: 'voting' });
-const quarantined = (master: string, remaining: number): MasterStatus => {
-  return { master, state: 'quarantined', reason: 'it was restarted', remaining };
-};
-const down = (master: string): MasterStatus => ({ master, state: 'down', reason: 'connect ECONNREFUSED' });
-
 describe('availabilityOf', () => {
   it('warns when no other master may fail', () => {
-    expect(availabilityOf(summarize('web:1', [voting('a')]))).toEqual({ reason: '1 of 1 master votes.' });
-    expect(availabilityOf(summarize('web:1', [voting('a'), voting('b'), down('c')]))).toEqual({
-      reason: '2 of 3 masters vote. No other master may fail. c is down: connect ECONNREFUSED.',
+    expect(availabilityOf(summaryOf(voting('a')))).toEqual({ reason: '1 of 1 master votes.' });
+    expect(availabilityOf(summaryOf(voting('a'), voting('b'), down('c')))).toEqual({
+      reason: '2 of 3 masters vote. No other master may fail. c is down: gone.',
     });
     const four = ['a', 'b', 'c', 'd'].map(voting);
-    expect(availabilityOf(summarize('web:1', [...four, down('e')])).reason).toBe(
-      '4 of 5 masters vote. e is down: connect ECONNREFUSED.',
-    );
+    expect(availabilityOf(summaryOf(...four, down('e'))).reason).toBe('4 of 5 masters vote. e is down: gone.');
   });
 
   it('knows when enough quarantines have ended', () => {
     const masters = [quarantined('a', 9_000), quarantined('b', 3_000), quarantined('c', 5_000)];
-    expect(availabilityOf(summarize('web:1', masters))).toMatchObject({ opensIn: 5_000 });
-    expect(availabilityOf(summarize('web:1', [voting('a'), ...masters.slice(1)]))).toMatchObject({ opensIn: 3_000 });
+    expect(availabilityOf(summaryOf(...masters))).toMatchObject({ opensIn: 5_000 });
+    expect(availabilityOf(summaryOf(voting('a'), ...masters.slice(1)))).toMatchObject({ opensIn: 3_000 });
   });
 
   it('knows no time if quarantined masters are not enough', () => {
-    const availability = availabilityOf(summarize('web:1', [down('a'), down('b'), quarantined('c', 5_000)]));
+    const availability = availabilityOf(summaryOf(down('a'), down('b'), quarantined('c', 5_000)));
     expect(availability).not.toHaveProperty('opensIn');
     expect(availability.reason).toMatch(/^0 of 3 masters vote, 2 are needed. a is down: .* c is quarantined: it was/);
   });
@@ -290,23 +280,18 @@ function overviewOf(more: Partial<JobOverview> = {}): JobOverview {
 
 function watchOf(...overviews: JobOverview[]) {
   let count = 0;
-  const watch = new JobWatch({ overview: () => Promise.resolve((count++, overviews)) });
-  return { watch, asked: () => count };
+  const jobs = watchJobs({ overview: () => Promise.resolve((count++, overviews)) });
+  return { jobs, asked: () => count };
 }
 
 describe('The jobs of the dashboard', () => {
-  it('are absent without the module of jobs', async () => {
-    const get = (): never => {
-      throw new Error('Nest could not find it');
-    };
-    await expect(JobWatch.find({ get } as unknown as ModuleRef).jobs()).resolves.toEqual([]);
-  });
+  it('are absent without the module of jobs', () => expect(watchJobs(undefined)()).resolves.toEqual([]));
 
   it('are read at most once in two seconds, however many pages are open', async () => {
-    const { watch, asked } = watchOf(overviewOf());
-    await Promise.all([watch.jobs(0), watch.jobs(10), watch.jobs(1_999)]);
+    const { jobs, asked } = watchOf(overviewOf());
+    await Promise.all([jobs(0), jobs(10), jobs(1_999)]);
     expect(asked()).toBe(1);
-    await watch.jobs(2_000);
+    await jobs(2_000);
     expect(asked()).toBe(2);
   });
 
@@ -316,7 +301,7 @@ describe('The jobs of the dashboard', () => {
       ...({ instance: 'web-1:1', attempt: 2, outcome: 'failed', error: 'no paper' } as const),
     };
     const { startedAt, ...current } = { ...run, scheduledFor: new Date(NOON + 60_000), attempt: 1 };
-    const { watch } = watchOf(
+    const { jobs } = watchOf(
       overviewOf({
         current: { startedAt, scheduledFor: current.scheduledFor, instance: 'web-2:1', attempt: 1 },
         runs: Array.from({ length: 8 }, () => run),
@@ -324,7 +309,7 @@ describe('The jobs of the dashboard', () => {
       }),
       overviewOf({ name: 'sync', service: 'billing', schedule: 300_000, timeZone: undefined, problem: 'no quorum' }),
     );
-    const [report, sync] = await watch.jobs();
+    const [report, sync] = await jobs();
     expect(report).toEqual({
       ...{ name: 'report', service: null, schedule: '0 12 * * * (Europe/Berlin)', next: NOON, isSettled: true },
       current: { scheduledFor: NOON + 60_000, outcome: 'started', instance: 'web-2:1', attempt: 1 },

@@ -4,8 +4,10 @@ import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { LockLostError, LockNotAcquiredError, QuorumUnavailableError, RedlockConfigError } from 'nestjs-redlock';
 import { of } from 'rxjs';
 import { LeadershipResignedError } from '../../../lib/leader/campaign.js';
+import type { MasterRequest } from '../../../lib/core/master.interface.js';
 import type { LockScope } from '../../../lib/nest/lock-scope.js';
 import { ElectionStage, type Instance, RESOURCE, TTL } from '../support/election-stage.js';
+import { throwing } from '../../support/throwing.js';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -24,10 +26,6 @@ beforeEach(() => {
   b = stage.instance('b');
 });
 
-const failing = (): never => {
-  throw new Error('no address');
-};
-
 const outage = (): QuorumUnavailableError => new QuorumUnavailableError('lock', [RESOURCE], [], 2, 3);
 
 describe('A campaign', () => {
@@ -44,8 +42,7 @@ describe('A campaign', () => {
 
   it('has no limit of hold, and followers keep their places however long they wait', async () => {
     const c = stage.instance('c');
-    await stage.elect(a);
-    await stage.elect(b);
+    await stage.elect(a, b);
     await stage.clock.advance(2 * MINUTE + 3 * SECOND);
     await stage.elect(c);
     // Waits of any whole number of seconds that divides a minute would begin anew later for b than for c.
@@ -63,6 +60,18 @@ describe('A campaign', () => {
     await stage.elect(a);
     expect(stage.leaders(a)).toEqual(['a']);
     expect(a.problems).toEqual([]);
+  });
+
+  it('ends with a configuration error, even of another copy of this package', async () => {
+    jest.resetModules();
+    const { RedlockConfigError: Other } = await import('../../../lib/core/errors.js');
+    const error = new Other('ttl', 0, 'must be more');
+    expect(error).not.toBeInstanceOf(RedlockConfigError);
+    const hold = jest.spyOn(a.locks, 'holdWith').mockRejectedValue(error);
+    await stage.elect(a);
+    await stage.clock.advance(HOUR);
+    expect(hold).toHaveBeenCalledTimes(1);
+    expect(a.problems).toEqual([error]);
   });
 
   it('elects no instance during an outage, and one after it', async () => {
@@ -115,7 +124,7 @@ describe('The term', () => {
     const second = stage.instance('second', a.locks);
     await stage.elect(a);
     await stage.elect(second);
-    const [, sinceOfA] = [a, a.leaderships[0]!.lock.holder!.since];
+    const sinceOfA = a.leaderships[0]!.lock.holder!.since;
     a.end();
     await stage.clock.advance(100);
     expect(stage.leaders(a, second)).toEqual(['second']);
@@ -170,7 +179,7 @@ describe('The state', () => {
   });
 
   it.each<[string, () => unknown, string]>([
-    ['a function that fails', failing, 'no address'],
+    ['a function that fails', throwing(new Error('no address')), 'no address'],
     ['data that is no JSON', () => 1n, 'must be a value that JSON can represent'],
   ])('of a leader with %s has no data', async (_, data, problem) => {
     a.data = data;
@@ -286,8 +295,7 @@ describe('A leader', () => {
   });
 
   it('whose machine was suspended is followed by another one, and does not lead when it goes on', async () => {
-    await stage.elect(a);
-    await stage.elect(b);
+    await stage.elect(a, b);
     a.clock.suspend(2 * TTL);
     expect(a.campaign.isLeader).toBe(false);
     await stage.clock.advance(5 * SECOND);
@@ -311,8 +319,7 @@ describe('A leader', () => {
   });
 
   it('whose keys are deleted loses, and is elected anew with a larger term, once', async () => {
-    await stage.elect(a);
-    await stage.elect(b);
+    await stage.elect(a, b);
     for (const master of stage.masters) (master as unknown as { data: Map<string, unknown> }).data.clear();
     await stage.clock.advance(MINUTE);
     const own = stage.events.filter((event) => !event.includes('sees') && !event.includes('runs'));
@@ -327,8 +334,7 @@ describe('A leader', () => {
     'that an operator deposes is followed by another one, with a ttl of %i ms',
     async (ttl) => {
       for (const { campaign } of [a, b]) Object.assign(campaign.settings, { ttl });
-      await stage.elect(a);
-      await stage.elect(b);
+      await stage.elect(a, b);
       await stage.clock.advance(5 * ttl + 3 * SECOND);
       const { operator } = b.locks;
       await operator.revoke({ resource: RESOURCE }, await operator.owners({ resource: RESOURCE }));
@@ -366,9 +372,7 @@ describe('A leader', () => {
 describe('Followers', () => {
   it('see a new leader within 4 s, by the polls that they make anyway', async () => {
     const c = stage.instance('c');
-    await stage.elect(a);
-    await stage.elect(b);
-    await stage.elect(c);
+    await stage.elect(a, b, c);
     await stage.clock.advance(MINUTE);
     const reads = c.asked['read-state'];
     expect(stage.events.slice(2)).toEqual(expect.arrayContaining(['b sees a', 'c sees a']));
@@ -384,8 +388,7 @@ describe('Followers', () => {
 
   it('see a leader whose term is stored late when it is', async () => {
     a.refuse('open-state', 'write-state');
-    await stage.elect(a);
-    await stage.elect(b);
+    await stage.elect(a, b);
     await stage.clock.advance(MINUTE);
     expect(stage.events.filter((event) => event.startsWith('b'))).toEqual([]);
     a.answer = () => undefined;
@@ -462,17 +465,16 @@ describe('A method', () => {
   });
 
   it('that releases the lock is asked to end, and resigns when it has', async () => {
-    let end = (): void => undefined;
     a.work = ({ lock }) => {
       void lock.release();
-      return new Promise<void>((resolve) => (end = resolve));
+      return new Promise<void>((resolve) => (a.end = resolve));
     };
     await stage.elect(a);
     const { signal } = a.leaderships[0]!;
     expect(signal.reason).toBeInstanceOf(LockLostError);
     expect(signal.reason).toMatchObject({ cause: 'released' });
     expect([a.campaign.isLeader, ...stage.events]).toEqual([false, 'a elected', 'a runs']);
-    end();
+    a.end();
     await stage.clock.settle();
     expect([a.campaign.isLeader, ...stage.events]).toEqual([false, 'a elected', 'a runs', 'a resigned']);
   });
@@ -493,8 +495,7 @@ describe('A method', () => {
   });
 
   it('that goes on after a loss is reported, and nothing is campaigned for until it has ended', async () => {
-    let end = (): void => undefined;
-    a.work = () => new Promise<void>((resolve) => (end = resolve));
+    a.clingOn();
     await stage.elect(a);
     stage.clock.stall(TTL);
     await stage.clock.advance(999);
@@ -503,7 +504,7 @@ describe('A method', () => {
     await stage.clock.advance(HOUR);
     expect(stage.events).toEqual(['a elected', 'a runs', 'a lost', 'a overrun']);
     await expect(b.locks.inspect(RESOURCE)).resolves.toMatchObject({ state: 'free', waiting: 0 });
-    end();
+    a.end();
     await stage.clock.advance(100);
     expect(a.campaign.isOverrun).toBe(false);
     expect(stage.events.slice(4)).toEqual(['a elected', 'a runs']);
@@ -512,8 +513,7 @@ describe('A method', () => {
 
 describe('A shutdown', () => {
   it('leaves the queue at once', async () => {
-    await stage.elect(a);
-    await stage.elect(b);
+    await stage.elect(a, b);
     await stage.clock.advance(SECOND);
     expect((await a.locks.inspect(RESOURCE)).waiting).toBe(1);
     b.campaign.stop();
@@ -522,36 +522,28 @@ describe('A shutdown', () => {
   });
 
   it('aborts the signal, and keeps the lock until the method has ended', async () => {
-    let end = (): void => undefined;
-    a.work = () => new Promise<void>((resolve) => (end = resolve));
-    await stage.elect(a);
-    await stage.elect(b);
+    a.clingOn();
+    await stage.elect(a, b);
     a.campaign.stop();
     expect(a.leaderships[0]!.signal.reason).toBeInstanceOf(LeadershipResignedError);
     await stage.clock.advance(MINUTE);
     expect(stage.leaders(a, b)).toEqual([]);
     expect((await b.locks.inspect(RESOURCE)).holder?.instance).toBe('a');
-    end();
+    a.end();
     await stage.clock.advance(100);
     expect(stage.events.filter((event) => !event.includes('sees')).slice(2)).toEqual([
       ...['a resigned', 'b elected', 'b runs'],
     ]);
   });
 
-  it('during the draw releases the lock', async () => {
-    a.refuse('draw');
+  it.each<[string, MasterRequest['op'][], number]>([
+    ['the draw', ['draw'], 0],
+    ['the storing of the state', ['open-state', 'write-state'], 5 * SECOND],
+  ])('during %s releases the lock, and elects no more', async (_, refused, within) => {
+    a.refuse(...refused);
     await stage.elect(a);
     a.campaign.stop();
-    await stage.clock.settle();
-    await expect(b.locks.inspect(RESOURCE)).resolves.toMatchObject({ state: 'free' });
-    expect([a.problems, stage.events]).toEqual([[], []]);
-  });
-
-  it('while the state is being stored elects no more', async () => {
-    a.refuse('open-state', 'write-state');
-    await stage.elect(a);
-    a.campaign.stop();
-    await stage.clock.advance(5 * SECOND);
+    await stage.clock.advance(within);
     expect([stage.events, a.problems]).toEqual([[], []]);
     await expect(b.locks.inspect(RESOURCE)).resolves.toMatchObject({ state: 'free' });
   });

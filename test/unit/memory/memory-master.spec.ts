@@ -3,6 +3,7 @@ import { LockNotAcquiredError } from '../../../lib/core/errors.js';
 import type { MasterReply, MasterRequest } from '../../../lib/core/master.interface.js';
 import { ManualClock } from '../../../lib/memory/manual-clock.js';
 import { MemoryMaster } from '../../../lib/memory/memory-master.js';
+import { carryOut } from '../../../lib/memory/operations.js';
 import { memoryLockService, memoryMasters } from '../../../lib/testing/index.js';
 
 function setUp() {
@@ -190,4 +191,15 @@ describe('Fake timers', () => {
     await locks.acquire('a', { ttl: '10s' });
     await expect(locks.acquire('a', { wait: 20 })).rejects.toBeInstanceOf(LockNotAcquiredError);
   });
+});
+
+it('Permits of which one does not expire are refused until another one ends', () => {
+  const ends = new Map([
+    ['a', -1],
+    ['b', 500],
+  ]);
+  const data = { get: () => 'token', exists: () => true, pttl: (key: string) => ends.get(key) };
+  const server = { data } as unknown as Parameters<typeof carryOut>[0];
+  const request = { op: 'pick', keys: ['a', 'b'], token: 'mine', ttl: 1_000, withdrawn: false } as const;
+  expect(carryOut(server, request)).toMatchObject({ kind: 'held', remaining: 500 });
 });

@@ -6,10 +6,11 @@ import {
   type LockService,
   type WithLockOptions,
 } from 'nestjs-redlock';
-import { ManualClock, memoryLockService } from 'nestjs-redlock/testing';
+import { ManualClock, memoryLockService, memoryMasters } from 'nestjs-redlock/testing';
 import { createRedlockRuntime } from '../../../lib/nest/redlock.runtime.js';
 import { Chance } from '../../simulation/engine/chance.js';
 import { type Chain, findHang, generateProgram, type Take, type Waiting, waitsOf } from '../support/lock-programs.js';
+import { throwing } from '../../support/throwing.js';
 
 const PERMITS = 2;
 
@@ -28,18 +29,23 @@ function within<T>(locks: LockService, chain: Chain, wait: Duration, work: () =>
 interface Stage {
   readonly clock: ManualClock;
   readonly locks: LockService;
+  /** Of another process. */
+  readonly others: LockService;
 }
 
 function stage(): Stage {
   const clock = new ManualClock();
-  return { clock, locks: memoryLockService({ clock, lockOrder: 'off' }) };
+  const masters = memoryMasters(3, clock);
+  const process = (): LockService => memoryLockService({ clock, masters, lockOrder: 'off' });
+  return { clock, locks: process(), others: process() };
 }
 
 /** What other processes do at worst: wait for each shared lock alone, and have all other permits. */
-async function disturb({ clock, locks }: Stage, set: readonly Waiting[]): Promise<void> {
+async function disturb({ clock, others }: Stage, set: readonly Waiting[]): Promise<void> {
   for (const { wanted } of set) {
-    if (wanted.mode === 'shared') locks.withLock(wanted.resource, { wait: '5s' }, () => 'wrote').catch(() => undefined);
-    if (wanted.mode === 'permit') await locks.tryAcquire(wanted.resource, { permits: PERMITS, ttl: '20s' });
+    if (wanted.mode === 'shared')
+      others.withLock(wanted.resource, { wait: '5s' }, () => 'wrote').catch(() => undefined);
+    if (wanted.mode === 'permit') await others.tryAcquire(wanted.resource, { permits: PERMITS, ttl: '20s' });
   }
   await clock.advance(1);
 }
@@ -141,9 +147,7 @@ describe('Watching the order of locks', () => {
   });
 
   it('does not fail a call because of a logger that throws', async () => {
-    const warn = (): never => {
-      throw new Error('the disk is full');
-    };
+    const warn = throwing(new Error('the disk is full'));
     const { service } = await createRedlockRuntime({ masters: 'memory' }, { ...silent, warn });
     await nest(service, 'a', 'b');
     await expect(nest(service, 'b', 'a')).resolves.toBe('ran');

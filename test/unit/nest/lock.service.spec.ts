@@ -11,7 +11,8 @@ import {
 import { ManualClock, memoryLockService, MemoryMaster, withLocks } from 'nestjs-redlock/testing';
 import { defer, Observable, take } from 'rxjs';
 import { LockContext, LockScope } from '../../../lib/nest/lock-scope.js';
-import { resolveComputedKey, resolveFixedKey } from '../../../lib/nest/lock-options.js';
+import { resolveResources } from '../../../lib/core/settings/resources.js';
+import { resolveFixedKey } from '../../../lib/nest/lock-options.js';
 import { LockedStream } from '../../../lib/nest/locked-stream.js';
 import { MachineClock } from '../support/machine-clock.js';
 
@@ -166,20 +167,20 @@ describe('resolveFixedKey', () => {
   );
 });
 
-describe('resolveComputedKey', () => {
+describe('resolveResources', () => {
   it('accepts braces, because a function has already filled in its values', () =>
-    expect(resolveComputedKey(WHERE, ['{tenant}:cart', 'route/:id'])).toEqual(['{tenant}:cart', 'route/:id']));
+    expect(resolveResources(`${WHERE}: key`, ['{tenant}:cart', 'route/:id'])).toEqual(['{tenant}:cart', 'route/:id']));
 
   it.each([
     ['order:undefined', 'must not contain undefined: a value that the name is made of is missing'],
     ['undefined', 'must not contain undefined'],
     ['order:[object Object]', 'must not contain [object Object]: name one of its properties'],
   ])('refuses %j, because all calls with that mistake would share one lock', (key, message) =>
-    expect(() => resolveComputedKey(WHERE, key)).toThrow(`${WHERE}: key ${message}`),
+    expect(() => resolveResources(`${WHERE}: key`, key)).toThrow(`${WHERE}: key ${message}`),
   );
 
   it('accepts a name in which the word is a part of another word', () =>
-    expect(resolveComputedKey(WHERE, 'undefinedBehaviour')).toEqual(['undefinedBehaviour']));
+    expect(resolveResources(`${WHERE}: key`, 'undefinedBehaviour')).toEqual(['undefinedBehaviour']));
 });
 
 /** A stream that emits while the handler runs, and does not end by itself. */
@@ -237,4 +238,9 @@ describe('The stream of a handler', () => {
     underLock(lock, handler).subscribe({ error: (reason: unknown) => (error = reason) });
     expect([error, runs]).toEqual([expect.any(LockLostError), 0]);
   });
+});
+
+it('An option of one attempt that is inherited is refused', async () => {
+  const options: object = Object.create({ ttl: '1s' });
+  await expect(memoryLockService().tryAcquire('a', options)).rejects.toThrow(/^options must not inherit an option/);
 });

@@ -2,10 +2,11 @@ import { describe, expect, it } from '@jest/globals';
 import type { LoggerService } from '@nestjs/common';
 import { CronExpression } from '@nestjs/schedule';
 import { LockNotAcquiredError } from '../../../lib/core/errors.js';
-import { type MasterStatus, type RedlockStatus, summarize } from '../../../lib/core/health/status.js';
+import type { MasterStatus, RedlockStatus } from '../../../lib/core/health/status.js';
 import { ManualClock } from '../../../lib/memory/manual-clock.js';
 import { LogDamper, logTo } from '../../../lib/nest/log-observer.js';
 import { shortestPeriod } from '../../../lib/nest/module-settings.js';
+import { down, quarantined, summaryOf, voting } from '../support/statuses.js';
 
 const NOON = new Date(2026, 0, 1, 12, 0, 0).getTime();
 
@@ -32,12 +33,6 @@ function levels(record: (level: string) => (message: unknown) => void): Omit<Log
   return { log: record('log'), warn: record('warn'), error: record('error') };
 }
 
-const voting = (master: string): MasterStatus => ({ master, state: 'voting' });
-const down = (master: string): MasterStatus => ({ master, state: 'down', reason: 'gone' });
-const restarted = (master: string, remaining: number): MasterStatus => ({
-  ...{ master, state: 'quarantined', reason: 'it was restarted', remaining },
-});
-
 it.each<[string, MasterStatus[], string[]]>([
   ['with all masters', [voting('a'), voting('b'), voting('c')], ['log locks are available: 3 of 3 masters vote']],
   ['with one master alone', [voting('a')], ['log locks are available: 1 of 1 master votes']],
@@ -48,7 +43,7 @@ it.each<[string, MasterStatus[], string[]]>([
   ],
   [
     'during quarantines',
-    [restarted('a', 63_000), restarted('b', 28_100), voting('c')],
+    [quarantined('a', 63_000), quarantined('b', 28_100), voting('c')],
     [
       'warn no lock until 12:00:29 (29 s) at the latest: 1 of 3 masters vote ' +
         '(a: quarantined, it was restarted; b: quarantined, it was restarted)',
@@ -61,7 +56,7 @@ it.each<[string, MasterStatus[], string[]]>([
   ],
 ])('The line at boot says what is true, %s', (_, masters, expected) => {
   const { lines, log } = recording();
-  log.firstStatus?.(summarize('web:1', masters));
+  log.firstStatus?.(summaryOf(...masters));
   expect(lines).toEqual(expected);
 });
 
@@ -80,7 +75,7 @@ describe('The lines about new masters', () => {
     for (const { master, reason: own, remaining = 0 } of masters) {
       if (own === reason) log.masterQuarantined?.(master, reason, remaining);
     }
-    log.firstStatus?.(summarize('web:1', masters));
+    log.firstStatus?.(summaryOf(...masters));
     return { log, ...recorded };
   }
 
@@ -138,9 +133,9 @@ describe('The lines about new masters', () => {
 describe('The lines about the quorum', () => {
   it('say why it was lost, when it votes at the latest, and that it votes again', () => {
     const { lines, log } = recording();
-    log.quorumLost?.(1, 3, summarize('web:1', [voting('a'), restarted('b', 1_000), down('c')]));
-    log.quorumRestored?.(2, 3, summarize('web:1', [voting('a'), voting('b'), down('c')]));
-    log.quorumLost?.(0, 1, summarize('web:1', [down('a')]));
+    log.quorumLost?.(1, 3, summaryOf(voting('a'), quarantined('b', 1_000), down('c')));
+    log.quorumRestored?.(2, 3, summaryOf(voting('a'), voting('b'), down('c')));
+    log.quorumLost?.(0, 1, summaryOf(down('a')));
     expect(lines).toEqual([
       'error no lock can be taken: 1 of 3 masters vote, a quorum by 12:00:01 (1 s) at the latest ' +
         '(b: quarantined, it was restarted; c: down, gone)',
@@ -151,14 +146,14 @@ describe('The lines about the quorum', () => {
 
   it('say once in an outage when a quorum votes at the latest, as soon as only quarantines have to end', () => {
     const { lines, log, now } = recording();
-    log.quorumLost?.(0, 3, summarize('web:1', [down('a'), down('b'), down('c')]));
+    log.quorumLost?.(0, 3, summaryOf(down('a'), down('b'), down('c')));
     const back = (...masters: MasterStatus[]): void => {
-      now.status = summarize('web:1', masters);
+      now.status = summaryOf(...masters);
       log.masterQuarantined?.('a', 'it lost its data', 10_000);
     };
-    back(restarted('a', 10_000), down('b'), down('c'));
-    back(restarted('a', 10_000), restarted('b', 28_000), down('c'));
-    back(restarted('a', 10_000), restarted('b', 28_000), restarted('c', 28_000));
+    back(quarantined('a', 10_000), down('b'), down('c'));
+    back(quarantined('a', 10_000), quarantined('b', 28_000), down('c'));
+    back(quarantined('a', 10_000), quarantined('b', 28_000), quarantined('c', 28_000));
     expect(lines.filter((line) => !line.includes('master a'))).toEqual([
       'error no lock can be taken: 0 of 3 masters vote (a: down, gone; b: down, gone; c: down, gone)',
       'warn no lock until 12:00:28 (28 s) at the latest: 0 of 3 masters vote ' +
@@ -168,8 +163,8 @@ describe('The lines about the quorum', () => {
 
   it('do not say "again" if no quorum has voted since the boot', () => {
     const { lines, log } = recording();
-    log.firstStatus?.(summarize('web:1', [down('a')]));
-    log.quorumRestored?.(1, 1, summarize('web:1', [voting('a')]));
+    log.firstStatus?.(summaryOf(down('a')));
+    log.quorumRestored?.(1, 1, summaryOf(voting('a')));
     expect(lines[1]).toBe('log locks are available: 1 of 1 master votes');
   });
 });

@@ -1,19 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { metrics } from '@opentelemetry/api';
-import { type MasterState, type RedlockStatus, summarize } from '../../../lib/core/health/status.js';
 import type { JobObserver, JobRunReport } from '../../../lib/core/jobs/job-observer.js';
 import type { LockObserver } from '../../../lib/core/observer.js';
 import { openTelemetry } from '../../../lib/opentelemetry/index.js';
 import { Telemetry } from '../../support/telemetry.js';
 import { Rig } from '../support/rig.js';
 import { only, refused, says } from '../support/scripted-master.js';
-
-function statusWith(...states: MasterState[]): RedlockStatus {
-  return summarize(
-    'web:1',
-    states.map((state, index) => ({ master: `m${index + 1}`, state })),
-  );
-}
+import { statusWith } from '../support/statuses.js';
 
 async function valuesOf(telemetry: Telemetry, name: string): Promise<unknown[]> {
   return (await telemetry.points(name)).map(({ attributes, value }) => ({ ...attributes, value }));
@@ -135,7 +128,6 @@ describe('The counters', () => {
 });
 
 const NOON = Date.UTC(2026, 10, 22, 12);
-const STATUS: RedlockStatus = summarize('web:1', [{ master: 'm1', state: 'voting' }]);
 
 function run(more: Partial<JobRunReport> = {}): JobRunReport {
   return {
@@ -147,7 +139,7 @@ function run(more: Partial<JobRunReport> = {}): JobRunReport {
 function observe() {
   const telemetry = new Telemetry();
   const { meterProvider } = telemetry;
-  const observer = openTelemetry({ meterProvider }).started?.({ name: 'billing', status: () => STATUS });
+  const observer = openTelemetry({ meterProvider }).started?.({ name: 'billing', status: () => statusWith('voting') });
   const jobs = observer?.jobs as Required<JobObserver>;
   const valuesOf = async (name: string): Promise<unknown[]> =>
     (await telemetry.points(name)).map(({ attributes, value }) => {

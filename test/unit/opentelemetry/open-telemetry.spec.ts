@@ -6,6 +6,7 @@ import { type Point, Telemetry } from '../../support/telemetry.js';
 import type { OnHeld } from '../../../lib/core/observer.js';
 import { type Request, Rig, type RigOptions } from '../support/rig.js';
 import { type Behaviour, hangs, held, obeys, obeysAfter, only, says, unreachable } from '../support/scripted-master.js';
+import { throwing } from '../../support/throwing.js';
 
 interface Observed {
   readonly rig: Rig;
@@ -261,12 +262,7 @@ describe('Resources', () => {
   });
 
   it.each([
-    [
-      'throws',
-      () => {
-        throw new Error('no name');
-      },
-    ],
+    ['throws', throwing(new Error('no name'))],
     ['returns no string', () => undefined as never],
   ])('are called other if a function %s', async (_, resourceOf) => {
     const observed = observe({ masters: 1 }, { resourceOf });

@@ -1,8 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
+import { Keyspace } from '../../../lib/core/keyspace.js';
+import type { MasterReply } from '../../../lib/core/master.interface.js';
 import { MAX_CHARACTERS, MAX_NAMES } from '../../../lib/core/settings/resources.js';
-import { redactedMessageOf, refusalFrom, replyFrom } from '../../../lib/redis/replies.js';
-import { encodeGroups, isPlain, RequestEncoder } from '../../../lib/redis/request-encoding.js';
+import { LOST_DATA, redactedMessageOf, refusalFrom, replyFrom } from '../../../lib/redis/replies.js';
+import { encodeGroups, isPlain, RequestEncoder, type RequestGroup } from '../../../lib/redis/request-encoding.js';
 import { type PendingRequest, RequestQueue } from '../../../lib/redis/request-queue.js';
+import { boundScript } from '../../../lib/redis/scripts/bound-script.js';
+import { UNMARKED } from '../../../lib/redis/scripts/constants.js';
+import { type CalledServer, ServerCall } from '../../../lib/redis/server-call.js';
 import { acquiring, barriersOf, extending, picking, sharing } from '../../support/ask.js';
 import { TestClock } from '../support/test-clock.js';
 
@@ -98,8 +103,9 @@ it('A request for one of several keys names the keys in the order in which to tr
 });
 
 it('encodeGroups gives each group its marker, before its requests', () => {
-  const group = { marker: 'seal', nonce: 'n', history: '', counters: 'c', requests: [acquiring(['key'], 'token')] };
-  const text = encodeGroups([group, { ...group, marker: 'other' }], false);
+  const requests = [acquiring(['key'], 'token')];
+  const group = (marker: string): RequestGroup => ({ known: [marker, 'n', '', 'c'], requests });
+  const text = encodeGroups([group('seal'), group('other')], false);
   expect(JSON.parse(text)).toEqual({
     groups: [
       ['seal', 'n', '', 'c', [['take', 'key', 'token', '60000']]],
@@ -167,6 +173,29 @@ describe('Requests of one turn', () => {
 });
 
 const because = (message: string): Error => Object.assign(new Error(message), { name: 'ReplyError' });
+
+// Protocol 8.1
+it('A request to a server whose data has changed at each answer is sent four times, and the server is recognized before each repetition', async () => {
+  const clock = new TestClock();
+  const events: string[] = [];
+  const answers: MasterReply[] = [];
+  const note = <T>(event: string, result: T): Promise<T> => {
+    events.push(event);
+    return Promise.resolve(result);
+  };
+  const server = {
+    context: { clock, encoder: new RequestEncoder() },
+    client: { call: (command: string) => note(command, [UNMARKED]) },
+    keyspace: new Keyspace('lock:'),
+    recognition: { script: boundScript('run'), check: () => note('recognize', true) },
+    problem: () => undefined,
+  } as unknown as CalledServer;
+  new ServerCall(server, [{ request: acquisition, reply: (answer) => answers.push(answer) }]).run('evalsha');
+  await clock.settle();
+  const repetition = ['recognize', 'eval'];
+  expect(events).toEqual(['evalsha', ...repetition, ...repetition, ...repetition]);
+  expect(answers).toEqual([LOST_DATA]);
+});
 
 describe('An error reply of a server', () => {
   it.each([

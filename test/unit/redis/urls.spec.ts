@@ -101,6 +101,7 @@ function at(host: string, port: number): object {
 const GROUP = { sentinels: [{ host: 'a' }, { host: '::1', port: 1 }], name: 'my locks' };
 
 it.each([
+  [{}, 'redis://localhost:6379'],
   [{ host: '10.0.0.1', port: 6379 }, 'redis://10.0.0.1:6379'],
   [{ host: '::1', port: 1, tls: {}, db: 2 }, 'rediss://[::1]:1/2'],
   [{ host: 'h', port: 1, username: 'app', password: 'hunter2' }, 'redis://USER:PASSWORD@h:1'],

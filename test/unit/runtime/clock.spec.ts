@@ -5,6 +5,7 @@ import { SystemClock, TimerQueue } from '../../../lib/runtime/system-clock.js';
 import { SystemRandom } from '../../../lib/runtime/system-random.js';
 import { fc } from '../../support/properties.js';
 import { Rig } from '../support/rig.js';
+import { throwing } from '../../support/throwing.js';
 
 let rig: Rig;
 
@@ -13,17 +14,15 @@ beforeEach(() => void (rig = new Rig()));
 const HOUR = 3_600_000;
 
 // Protocol 3.1
-describe('Elapsed time', () => {
-  it.each([
-    ['agree', 10, 10, 10],
-    ['differ by a suspended machine', 10, 500, 500],
-    ['differ by a wall clock that was stepped back', 10, -HOUR, 10],
-    ['both go back, although neither should', -5, -7, 0],
-  ])('is the larger reading of two clocks: they %s', (_, monotonic, wall, expected) => {
-    expect(elapsedBetween({ monotonic: 100, wall: 1e12 }, { monotonic: 100 + monotonic, wall: 1e12 + wall })).toBe(
-      expected,
-    );
-  });
+it.each([
+  ['agree', 10, 10, 10],
+  ['differ by a suspended machine', 10, 500, 500],
+  ['differ by a wall clock that was stepped back', 10, -HOUR, 10],
+  ['both go back, although neither should', -5, -7, 0],
+])('Elapsed time is the larger reading of two clocks: they %s', (_, monotonic, wall, expected) => {
+  expect(elapsedBetween({ monotonic: 100, wall: 1e12 }, { monotonic: 100 + monotonic, wall: 1e12 + wall })).toBe(
+    expected,
+  );
 });
 
 describe('A lock that is held', () => {
@@ -272,9 +271,7 @@ describe('A queue of timers', () => {
   });
 
   it('continues after a callback that throws', () => {
-    queue.add(1, () => {
-      throw new Error('from a callback');
-    });
+    queue.add(1, throwing(new Error('from a callback')));
     add(2);
     expect(() => queue.run(2)).toThrow('from a callback');
     queue.run(2);

@@ -61,6 +61,7 @@ describe('A cron schedule', () => {
     ['* * 3 * * *', '2026-05-05T20:00:00.000Z', '2026-05-05T03:59:59Z'],
     ['0 3 1 1 *', '2026-05-05T10:00:00.000Z', '2026-01-01T03:00:00Z'],
     ['0 0 29 2 *', '2027-05-05T10:00:00.000Z', '2024-02-29T00:00:00Z'],
+    ['0 0 1 Mar,DEC *', '2026-05-05T10:00:00.000Z', '2026-03-01T00:00:00Z'],
   ])('finds the last tick of %s at %s', (expression, now, expected) =>
     expect(new CronSchedule(expression, 'UTC').last(at(now))).toBe(at(expected)),
   );

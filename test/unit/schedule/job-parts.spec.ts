@@ -3,11 +3,10 @@ import { QuorumUnavailableError } from '../../../lib/core/errors.js';
 import { ManualClock } from '../../../lib/memory/manual-clock.js';
 import { attemptJob } from '../../../lib/schedule/job-execution.js';
 import { JobClock } from '../../../lib/schedule/job-clock.js';
-import type { JobDeclaration } from '../../../lib/schedule/locked-job.decorators.js';
+import { type JobDeclaration, resolveJob } from '../../../lib/schedule/locked-job.decorators.js';
 import { JobHandedOnError } from '../../../lib/schedule/job-locks.js';
 import { logJobsTo, reportDeviationsTo } from '../../../lib/schedule/job-log.js';
-import { resolveJob } from '../../../lib/schedule/job-settings.js';
-import { memoryLockService } from '../../../lib/testing/memory-lock-service.js';
+import { memoryLockService } from '../../../lib/testing/redlock-testing.module.js';
 
 const where = '@LockedCron on Reports.run';
 const locks = memoryLockService({ ttl: '20s' });

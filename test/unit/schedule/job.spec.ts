@@ -10,6 +10,7 @@ import { JobHandedOnError, type JobRun } from '../../../lib/schedule/job-locks.j
 import { Job } from '../../../lib/schedule/job.js';
 import { JobCluster } from '../support/job-cluster.js';
 import { MachineClock } from '../support/machine-clock.js';
+import { throwing } from '../../support/throwing.js';
 
 const PERIOD = 60_000;
 const START = Date.UTC(2026, 0, 1);
@@ -41,8 +42,6 @@ class Instance {
           this.runs.push(run);
           return this.work(run);
         },
-      },
-      {
         ...{ locks: cluster.of(name, clock), clock: jobClock, instance: name, stopping: this.stopping.signal },
         observer: {
           started: (_, { scheduledFor, attempt }) => this.note(scheduledFor, `started ${attempt}`),
@@ -276,12 +275,7 @@ describe('A job whose instance is gone', () => {
 describe('A job that fails', () => {
   it.each<[string, () => unknown]>([
     ['rejects', () => Promise.reject(new Error('no paper'))],
-    [
-      'throws at once',
-      () => {
-        throw new Error('no paper');
-      },
-    ],
+    ['throws at once', throwing(new Error('no paper'))],
   ])('is recorded and not run again if it %s', async (_, work) => {
     const { a, b, to, record } = setUp();
     for (const each of [a, b]) each.work = work;

@@ -4,6 +4,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { type Lock, LockService, type RedlockModuleOptions, RedlockModule } from 'nestjs-redlock';
 import { fence, type FenceDialect, fenceMigration, fenceStatement, fenceSync } from 'nestjs-redlock/sql';
+import { throwing } from '../../support/throwing.js';
 
 const modules: TestingModule[] = [];
 
@@ -28,9 +29,7 @@ function namesOf(lock: Lock): string[] {
   return fenceStatement(lock).params.filter((_, index) => index % 2 === 0);
 }
 
-const never = (): never => {
-  throw new Error('a statement was sent');
-};
+const never = throwing(new Error('a statement was sent'));
 
 describe('A fence', () => {
   it('needs a token that was drawn before, so that the transaction waits for no master', async () => {
@@ -169,9 +168,7 @@ describe('A fence', () => {
       };
       await expect(fence(lock, query, { dialect })).rejects.toEqual(lost);
     }
-    const inside = (): never => {
-      throw new Error('cannot start a transaction within a transaction');
-    };
+    const inside = throwing(new Error('cannot start a transaction within a transaction'));
     expect(() => fenceSync(lock, { exec: inside, prepare: never })).toThrow(/lost the lock on "stock"/);
     expect(() => fenceStatement([other, lock])).toThrow(/lost the lock on "stock"/);
     expect(() => fenceStatement(other)).not.toThrow();

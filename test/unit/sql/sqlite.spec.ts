@@ -31,70 +31,63 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
+/** Begins a transaction with the fence of a lock. */
+function begin(database: Connection.Database, token: number, keys?: string[]): void {
+  database.exec('BEGIN');
+  fenceSync(lockWith(token, keys), database);
+}
+
 const countOf = (database: Connection.Database): number =>
   (database.prepare('SELECT count FROM stock').all() as { count: number }[])[0]!.count;
 
 describe('On SQLite', () => {
   it('T1 does not commit after T2, and learns both tokens', () => {
-    two.exec('BEGIN');
-    fenceSync(lockWith(T2), two);
+    begin(two, T2);
     two.exec('COMMIT');
-    one.exec('BEGIN');
-    expect(() => fenceSync(lockWith(T1), one)).toThrow(
+    expect(() => begin(one, T1)).toThrow(
       'fence of "stock" refused: 41, the table has 57, a later holder was here; roll back',
     );
   });
 
   it('T1 cannot fence while the transaction of T2 is open', () => {
-    two.exec('BEGIN');
-    fenceSync(lockWith(T2), two);
-    one.exec('BEGIN');
-    expect(() => fenceSync(lockWith(T1), one)).toThrow(/database is locked/);
+    begin(two, T2);
+    expect(() => begin(one, T1)).toThrow(/database is locked/);
   });
 
   it('T2 cannot fence while the transaction of T1 is open, and then sees what it wrote', () => {
-    one.exec('BEGIN');
-    fenceSync(lockWith(T1), one);
+    begin(one, T1);
     one.exec('UPDATE stock SET count = 9');
-    two.exec('BEGIN');
-    expect(() => fenceSync(lockWith(T2), two)).toThrow(/database is locked/);
+    expect(() => begin(two, T2)).toThrow(/database is locked/);
     one.exec('COMMIT');
     fenceSync(lockWith(T2), two);
     expect(countOf(two)).toBe(9);
   });
 
   it('T1 passes after T2 has rolled back', () => {
-    two.exec('BEGIN');
-    fenceSync(lockWith(T2), two);
+    begin(two, T2);
     two.exec('ROLLBACK');
-    one.exec('BEGIN');
-    expect(() => fenceSync(lockWith(T1), one)).not.toThrow();
+    expect(() => begin(one, T1)).not.toThrow();
   });
 
   it('T2 is refused by the database if it read before the fence, and T1 has committed since', () => {
     two.exec('BEGIN');
     expect(countOf(two)).toBe(10);
-    one.exec('BEGIN');
-    fenceSync(lockWith(T1), one);
+    begin(one, T1);
     one.exec('UPDATE stock SET count = 9; COMMIT');
     expect(() => fenceSync(lockWith(T2), two)).toThrow(/database is locked/);
   });
 
   it('a holder fences more than once', () => {
-    one.exec('BEGIN');
-    fenceSync(lockWith(T1), one);
+    begin(one, T1);
     fenceSync(lockWith(T1), one);
     one.exec('COMMIT');
-    one.exec('BEGIN');
-    expect(() => fenceSync(lockWith(T1), one)).not.toThrow();
+    expect(() => begin(one, T1)).not.toThrow();
   });
 
   it('several resources are refused if one of them is stale', () => {
-    two.exec('BEGIN');
-    fenceSync(lockWith(T2, ['lock:b']), two);
+    begin(two, T2, ['lock:b']);
     two.exec('COMMIT');
-    one.exec('BEGIN');
-    expect(() => fenceSync(lockWith(T1, ['lock:a', 'lock:b']), one)).toThrow(/fence of "b" refused/);
+    expect(() => begin(one, T1, ['lock:a', 'lock:b'])).toThrow(/fence of "b" refused/);
   });
 
   it('several locks have one fence, also one that is named twice', () => {
@@ -105,8 +98,7 @@ describe('On SQLite', () => {
   });
 
   it('tokens of any size are distinguished', () => {
-    one.exec('BEGIN');
-    fenceSync(lockWith(Number.MAX_SAFE_INTEGER - 1), one);
+    begin(one, Number.MAX_SAFE_INTEGER - 1);
     expect(() => fenceSync(lockWith(Number.MAX_SAFE_INTEGER - 2), one)).toThrow(/refused: 9007199254740989/);
     fenceSync(lockWith(Number.MAX_SAFE_INTEGER), one);
   });

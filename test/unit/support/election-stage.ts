@@ -28,11 +28,12 @@ export class ElectionStage {
     return instances.filter(({ campaign }) => campaign.isLeader).map(({ name }) => name);
   }
 
-  /** Elects this instance, which leads until the test ends it. */
-  async elect(instance: Instance): Promise<Instance> {
-    instance.campaign.start();
-    await this.clock.advance(100);
-    return instance;
+  /** Elects the first instance, which leads until the test ends it. The others follow it. */
+  async elect(...instances: readonly Instance[]): Promise<void> {
+    for (const { campaign } of instances) {
+      campaign.start();
+      await this.clock.advance(100);
+    }
   }
 }
 
@@ -99,6 +100,11 @@ export class Instance {
 
   get terms(): number[] {
     return this.leaderships.map(({ term }) => term);
+  }
+
+  /** Lets the method last until `end` is called, whatever its signal says. */
+  clingOn(): void {
+    this.work = () => new Promise<void>((resolve) => (this.end = resolve));
   }
 
   /** From now on, no request of this instance arrives: others see it as crashed. */

@@ -1,4 +1,5 @@
-import type { JobHolding, HeldJob, JobLocks, JobReading } from '../../../lib/schedule/job-locks.js';
+import type { StateReading } from '../../../lib/core/state/lock-state.js';
+import type { HeldJob, JobContext } from '../../../lib/schedule/job-locks.js';
 import type { Clock } from '../../../lib/core/clock.js';
 import type { ManualClock } from '../../../lib/memory/manual-clock.js';
 
@@ -40,8 +41,8 @@ export class JobCluster {
   constructor(private readonly clock: ManualClock) {}
 
   /** The locks as one instance sees them, which has a clock of its own. */
-  of(instance: string, clock: Clock = this.clock): JobLocks {
-    return { hold: ([resource = ''], options) => this.hold({ instance, clock }, resource, options) };
+  of(instance: string, clock: Clock = this.clock): JobContext['locks'] {
+    return { hold: ([resource = ''], { signal }) => this.hold({ instance, clock }, resource, signal) };
   }
 
   /** The instances that wait for a resource. */
@@ -67,7 +68,7 @@ export class JobCluster {
     return json === undefined ? undefined : JSON.parse(json);
   }
 
-  private async hold({ instance, clock }: Caller, resource: string, { signal }: JobHolding): Promise<HeldJob> {
+  private async hold({ instance, clock }: Caller, resource: string, signal: AbortSignal): Promise<HeldJob> {
     signal.throwIfAborted();
     if (this.holders.has(resource)) {
       await new Promise<void>((grant, reject) => {
@@ -106,7 +107,7 @@ export class JobCluster {
       assertHeld,
       assertKept: () => Promise.resolve().then(assertHeld),
       state: {
-        read: async (): Promise<JobReading> => {
+        read: async (): Promise<StateReading> => {
           assertHeld();
           const { wall } = this.clock.read();
           const at = clock.read();

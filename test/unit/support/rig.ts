@@ -1,7 +1,7 @@
 import type { Clock } from '../../../lib/core/clock.js';
 import type { LockLostError } from '../../../lib/core/errors.js';
 import type { Lock } from '../../../lib/core/lock.js';
-import { combine, type LockObserver, type OnHeld } from '../../../lib/core/observer.js';
+import { type LockObserver, ObserverHub, type OnHeld } from '../../../lib/core/observer.js';
 import { Redlock } from '../../../lib/core/redlock.js';
 import { resolveResources } from '../../../lib/core/settings/resources.js';
 import type { MasterRequest } from '../../../lib/core/master.interface.js';
@@ -52,7 +52,8 @@ export class Rig {
       clock: clockOf?.(this.clock) ?? this.clock,
       random: { token: () => `secret-${++tokens}`, fraction: () => this.fraction },
       witness,
-      observer: combine([this.own, ...(observer ? [observer] : [])], (error) => this.faults.push(error)),
+      observer: new ObserverHub((error) => this.faults.push(error)).add(this.own, ...(observer ? [observer] : []))
+        .observer,
     });
   }
 
@@ -136,8 +137,8 @@ export class Rig {
 /** The outcome of a promise, and its time. */
 export class Followed<T> {
   state: 'pending' | 'fulfilled' | 'rejected' = 'pending';
-  value: T | undefined;
-  reason: unknown;
+  value: T | undefined = undefined;
+  reason: unknown = undefined;
   /** Milliseconds on the monotonic clock. */
   at: number | undefined;
 

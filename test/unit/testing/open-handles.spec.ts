@@ -3,17 +3,21 @@ import { Test } from '@nestjs/testing';
 import { LockService } from 'nestjs-redlock';
 import { ManualClock, memoryLockService, RedlockTestingModule } from 'nestjs-redlock/testing';
 
-const started: NodeJS.Timeout[] = [];
+// A timer that has called back still says hasRef().
+const pending = new Set<NodeJS.Timeout>();
 
 /** Number of timers that keep this process alive now, without those of the test runner. Locks in memory need nothing else. */
-const timers = (): number => started.filter((timer) => timer.hasRef()).length;
+const timers = (): number => [...pending].filter((timer) => timer.hasRef()).length;
 
 const start = globalThis.setTimeout;
 
 beforeAll(() => {
-  jest.spyOn(globalThis, 'setTimeout').mockImplementation((...args: Parameters<typeof start>) => {
-    const timer = start(...args);
-    started.push(timer);
+  jest.spyOn(globalThis, 'setTimeout').mockImplementation((callback: () => void, delay?: number) => {
+    const timer = start(() => {
+      pending.delete(timer);
+      callback();
+    }, delay);
+    pending.add(timer);
     return timer;
   });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { CompositeLock } from '../../../../lib/core/acquire/composite-lock.js';
-import { type LeasedKeys, QuorumLock } from '../../../../lib/core/acquire/quorum-lock.js';
+import type { LeasedKeys } from '../../../../lib/core/acquire/leased-keys.js';
+import { QuorumLock } from '../../../../lib/core/acquire/quorum-lock.js';
 import { LockNotAcquiredError, LockServiceStoppedError } from '../../../../lib/core/errors.js';
 import type { Lock } from '../../../../lib/core/lock.js';
 import { NO_WITNESS, type Witness } from '../../../../lib/core/witness.interface.js';

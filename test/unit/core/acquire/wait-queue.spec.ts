@@ -53,6 +53,28 @@ describe('The turn of this process, of which a master notifies it,', () => {
   });
 });
 
+it('A nested call asks each chain twice at most what it holds, however many of them wait for its own', () => {
+  const queue = new WaitQueue();
+  const call = resolveCall(resolveSettings({}), { wait: 1_000 });
+  const asked: string[] = [];
+  const join = (resources: string[], held?: string) => {
+    const holds = (): readonly string[] => {
+      asked.push(held as string);
+      return [held as string];
+    };
+    return queue.join(resources, new Waiter(new TestClock(), resources, call, held === undefined ? undefined : holds));
+  };
+  const orders = Array.from({ length: 50 }, (_, index) => `order:${index}`);
+  for (const resource of ['stock', ...orders]) join([resource]).becomeHolder();
+  for (const order of orders) join([order, 'stock']);
+  const [own, ...others] = orders;
+  for (const order of others) join(['stock'], order);
+  asked.length = 0;
+  join(['stock'], own);
+  expect(new Set(asked)).toEqual(new Set(orders));
+  expect(asked.length).toBeLessThanOrEqual(2 * orders.length + 1);
+});
+
 describe('Waiters of one process', () => {
   // Protocol 5.2
   it('are served first come, first served', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { CircuitBreakerMaster } from '../../../../lib/core/health/circuit-breaker-master.js';
 import { measureRoundTrips, warningOfRoundTrips } from '../../../../lib/core/health/round-trips.js';
-import { IdleCheck } from '../../../../lib/core/health/status.js';
+import { IdleCheck } from '../../../../lib/core/health/quorum-watch.js';
 import type { AcquireRequest, MasterReply, ReleaseRequest } from '../../../../lib/core/master.interface.js';
 import { Rig } from '../../support/rig.js';
 import {
@@ -204,6 +204,18 @@ describe('A release for a master without a connection', () => {
     const sent = inner.requests('release').length;
     inner.becomeReady();
     expect(inner.requests('release')).toHaveLength(sent);
+  });
+
+  it('is delivered at once when a silent master answers again, although it was tried a moment before', async () => {
+    const { clock, inner, ask, release, fallSilent, answer } = setUp(only('release', says(unreachable)));
+    ask(release('1'));
+    ask();
+    await clock.settle();
+    expect(inner.requests('release')).toHaveLength(2);
+    inner.asked.length = 0;
+    await fallSilent();
+    await answer();
+    expect(inner.requests('release').map(({ token }) => token)).toEqual(['1']);
   });
 
   it.each([

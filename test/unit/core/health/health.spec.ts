@@ -1,15 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { QuorumUnavailableError } from '../../../../lib/core/errors.js';
 import { CircuitBreakerMaster } from '../../../../lib/core/health/circuit-breaker-master.js';
-import {
-  type MasterState,
-  type MasterStatus,
-  QuorumWatch,
-  quorumWithin,
-  type RedlockStatus,
-  statusOf,
-  summarize,
-} from '../../../../lib/core/health/status.js';
+import { QuorumWatch } from '../../../../lib/core/health/quorum-watch.js';
+import { type MasterState, type MasterStatus, quorumWithin, summarize } from '../../../../lib/core/health/status.js';
 import type { MasterIdentity, MasterReply, MasterRequest } from '../../../../lib/core/master.interface.js';
 import { Rig } from '../../support/rig.js';
 import {
@@ -23,6 +16,7 @@ import {
   ScriptedMaster,
   unreachable,
 } from '../../support/scripted-master.js';
+import { down, quarantined, statusWith, summaryOf, voting } from '../../support/statuses.js';
 import { TestClock } from '../../support/test-clock.js';
 
 const never = new Promise<void>(() => {});
@@ -179,20 +173,13 @@ describe('probe()', () => {
 
 function watching(...states: MasterState[]) {
   const seen: unknown[] = [];
-  let present = statusWith(states);
+  let present = statusWith(...states);
   const watch = new QuorumWatch(() => present, {
     firstStatus: ({ canVote }) => seen.push(['first', canVote]),
     quorumLost: (voting, masters, status) => seen.push(['lost', voting, masters, status]),
     quorumRestored: (voting, masters, status) => seen.push(['restored', voting, masters, status]),
   });
-  return { watch, seen, turnTo: (...next: MasterState[]) => (present = statusWith(next)) };
-}
-
-function statusWith(states: readonly MasterState[]): RedlockStatus {
-  return summarize(
-    'web:1',
-    states.map((state, index) => ({ master: `m${index + 1}`, state })),
-  );
+  return { watch, seen, turnTo: (...next: MasterState[]) => (present = statusWith(...next)) };
 }
 
 describe('QuorumWatch', () => {
@@ -235,18 +222,18 @@ describe('QuorumWatch', () => {
   });
 });
 
-const voting: MasterStatus = { master: 'v', state: 'voting' };
-const down: MasterStatus = { master: 'd', state: 'down', reason: 'gone' };
-const quarantined = (remaining: number): MasterStatus => ({ master: 'q', state: 'quarantined', remaining });
-
 it.each<[string, MasterStatus[], number | undefined]>([
-  ['is zero while a quorum votes', [voting, voting, down], 0],
-  ['is the quarantine that completes the quorum', [quarantined(900), voting, quarantined(300)], 300],
-  ['is the longer of two quarantines if both are needed', [quarantined(900), down, quarantined(300)], 900],
-  ['is unknown if a master that is down is needed', [voting, down, down], undefined],
-  ['is unknown if no master votes', [down], undefined],
+  ['is zero while a quorum votes', [voting('a'), voting('b'), down('c')], 0],
+  ['is the quarantine that completes the quorum', [quarantined('a', 900), voting('b'), quarantined('c', 300)], 300],
+  [
+    'is the longer of two quarantines if both are needed',
+    [quarantined('a', 900), down('b'), quarantined('c', 300)],
+    900,
+  ],
+  ['is unknown if a master that is down is needed', [voting('a'), down('b'), down('c')], undefined],
+  ['is unknown if no master votes', [down('a')], undefined],
 ])('The time until a quorum votes %s', (_, masters, expected) =>
-  expect(quorumWithin(summarize('web:1', masters))).toBe(expected),
+  expect(quorumWithin(summaryOf(...masters))).toBe(expected),
 );
 
 const OWNER = { keys: ['a'], token: 't', ttl: 1_000 };
@@ -273,7 +260,7 @@ function setUp() {
     inner.behaviour = says(answer);
     master.ask(REQUESTS[op], () => undefined);
   };
-  const status = () => statusOf('web:1', [master]);
+  const status = () => summarize('web:1', [master.status()]);
   return { inner, master, events, ask, status };
 }
 

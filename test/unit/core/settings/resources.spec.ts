@@ -6,6 +6,7 @@ import { resolveSettings } from '../../../../lib/core/settings/settings.js';
 import { anyNames, names, prefixes } from '../../../support/hostile.js';
 import { fc } from '../../../support/properties.js';
 import { shareOf } from '../../../support/share.js';
+import { throwing } from '../../../support/throwing.js';
 
 const LONGEST = 2 ** 16;
 
@@ -49,11 +50,23 @@ describe('A resource', () => {
     );
   });
 
+  it('may be one of several, without duplicates', () =>
+    expect(resolveResources('resource', ['b', 'a', 'b'])).toEqual(['b', 'a']));
+
+  it.each([
+    ...[{ value: '' }, { value: [] }, { value: null }, { value: undefined }, { value: 5 }, { value: {} }],
+    ...[{ value: Symbol('a') }, { value: ['a', ''] }, { value: [['a']] }],
+  ])('cannot be $value', ({ value }) =>
+    expect(refusalOf(() => resolveResources('resource', value))?.message).toContain(
+      'resource must be a non-empty string or a non-empty array of them, got ',
+    ),
+  );
+
   it('may contain whole surrogate pairs', () =>
     expect(resolveResources('resource', '\u{1f512}')).toEqual(['\u{1f512}']));
 
   it('may not contain a NUL character anywhere', () => {
-    for (const name of ['\0queue:a', 'k:\0queue:a', 'a\0']) {
+    for (const name of ['\0queue:a', 'k:\0queue:a', 'a\0', ['a', '\0queue:a']]) {
       expect(refusalOf(() => resolveResources('resource', name))?.message).toContain('must not contain a NUL');
     }
   });
@@ -88,12 +101,8 @@ describe('A resource', () => {
   it('is refused under the name of its option if it cannot be read', () => {
     const { proxy, revoke } = Proxy.revocable<string[]>([], {});
     revoke();
-    const throwing = Object.defineProperty(['a'], 0, {
-      get: () => {
-        throw new TypeError('from inside');
-      },
-    });
-    for (const value of [proxy, throwing]) {
+    const unreadable = Object.defineProperty(['a'], 0, { get: throwing(new TypeError('from inside')) });
+    for (const value of [proxy, unreadable]) {
       expect(refusalOf(() => resolveResources('key', value))?.message).toContain('key must be a non-empty string');
     }
   });

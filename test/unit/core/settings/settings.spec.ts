@@ -1,9 +1,8 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { RedlockConfigError } from '../../../../lib/core/errors.js';
 import { MAX_DURATION, parseDuration } from '../../../../lib/core/settings/duration.js';
-import { checkOptionNames } from '../../../../lib/core/settings/option-names.js';
+import { checkOptionNames } from '../../../../lib/core/settings/table.js';
 import type { AcquireOptions, RedlockOptions } from '../../../../lib/core/settings/options.js';
-import { resolveResources } from '../../../../lib/core/settings/resources.js';
 import {
   ACQUIRE_OPTIONS,
   type CallSettings,
@@ -20,14 +19,24 @@ import { shareOf } from '../../../support/share.js';
 
 const settings = resolveSettings({});
 
-function errorOf(action: () => unknown): RedlockConfigError {
+/** The outcome of an action: a result, or an error that is informative and short. */
+function attempt<T>(action: () => T): { result: T } | { refusal: RedlockConfigError } {
   try {
-    action();
+    return { result: action() };
   } catch (error) {
-    if (error instanceof RedlockConfigError) return error;
-    throw error;
+    expect(error).toBeInstanceOf(RedlockConfigError);
+    const refusal = error as RedlockConfigError;
+    expect(refusal.message).toMatch(/^\S.* (?:must|may) .*, got ./);
+    expect(refusal.message.startsWith(refusal.option)).toBe(true);
+    expect(refusal.message.length).toBeLessThan(400);
+    return { refusal };
   }
-  throw new Error('nothing was thrown');
+}
+
+function refusalOf(action: () => unknown): RedlockConfigError {
+  const outcome = attempt(action);
+  if ('result' in outcome) throw new Error('it was not refused');
+  return outcome.refusal;
 }
 
 describe('A duration', () => {
@@ -64,7 +73,7 @@ describe('A duration', () => {
     ],
     ...[new Date(0), Symbol('5s'), () => 5, `${'9'.repeat(400)}ms`],
   ])('cannot be %p', (value) => {
-    const { option, message } = errorOf(() => parseDuration('wait', value, 0));
+    const { option, message } = refusalOf(() => parseDuration('wait', value, 0));
     expect(option).toBe('wait');
     expect(message).toContain(
       "wait must be a whole number of milliseconds, or a string like '250ms', '10s', '5m' or '1h'",
@@ -72,27 +81,24 @@ describe('A duration', () => {
   });
 
   it.each([
-    ['10', "'10ms' or '10s', or be the number 10"],
-    ['5000', "'5000ms' or '5s', or be the number 5000"],
-  ])('of %p lacks a unit', (value, units) => {
-    expect(errorOf(() => parseDuration('wait', value, 0)).message).toBe(
-      `wait must have a unit, as in ${units}, got "${value}"`,
+    ['wait', '10', "'10ms' or '10s', or be the number 10"],
+    ['wait', '5000', "'5000ms' or '5s', or be the number 5000"],
+    // On a command line it cannot be a number.
+    ['--timeout', '2000', "'2000ms' or '2s'"],
+  ])('for %s of %p lacks a unit', (option, value, units) => {
+    expect(refusalOf(() => parseDuration(option, value, 0)).message).toBe(
+      `${option} must have a unit, as in ${units}, got "${value}"`,
     );
   });
 
-  it('without a unit on a command line cannot be a number', () =>
-    expect(errorOf(() => parseDuration('--timeout', '2000', 0)).message).toBe(
-      `--timeout must have a unit, as in '2000ms' or '2s', got "2000"`,
-    ));
-
   it.each([-1, 2 ** 31, Number.MAX_SAFE_INTEGER, '597h'])('of %p is out of bounds', (value) =>
-    expect(errorOf(() => parseDuration('wait', value, 0)).message).toContain(`must be from 0 to ${MAX_DURATION} ms`),
+    expect(refusalOf(() => parseDuration('wait', value, 0)).message).toContain(`must be from 0 to ${MAX_DURATION} ms`),
   );
 
   it('appears in the message when it is refused', () => {
-    expect(errorOf(() => parseDuration('wait', '5 s', 0)).message).toMatch(/, got "5 s"$/);
-    expect(errorOf(() => parseDuration('wait', 1.5, 0)).message).toMatch(/, got 1.5$/);
-    expect(errorOf(() => parseDuration('wait', null, 0)).message).toMatch(/, got null$/);
+    expect(refusalOf(() => parseDuration('wait', '5 s', 0)).message).toMatch(/, got "5 s"$/);
+    expect(refusalOf(() => parseDuration('wait', 1.5, 0)).message).toMatch(/, got 1.5$/);
+    expect(refusalOf(() => parseDuration('wait', null, 0)).message).toMatch(/, got null$/);
   });
 });
 
@@ -134,15 +140,15 @@ describe('Settings', () => {
 
   it.each(['ttl', 'wait', 'maxHold', 'masterTimeout', 'maxTtl', 'driftFactor', 'keyPrefix'])(
     'refuse null for %s, which is a value and not an absence',
-    (name) => expect(errorOf(() => resolveSettings({ [name]: null })).option).toBe(name),
+    (name) => expect(refusalOf(() => resolveSettings({ [name]: null })).option).toBe(name),
   );
 
   it.each([0, -1, NaN, 1.5, Infinity, 2 ** 31, '10', '5 s', '', null, {}, [], '1e3ms', 9, true])(
     'refuse a ttl of %p, for the module and for a call',
     (ttl) => {
-      expect(errorOf(() => resolveSettings({ ttl: ttl as number })).option).toBe('ttl');
-      expect(errorOf(() => resolveCall(settings, { ttl: ttl as number })).option).toBe('ttl');
-      expect(errorOf(() => resolveTtl(settings, ttl as number)).option).toBe('ttl');
+      expect(refusalOf(() => resolveSettings({ ttl: ttl as number })).option).toBe('ttl');
+      expect(refusalOf(() => resolveCall(settings, { ttl: ttl as number })).option).toBe('ttl');
+      expect(refusalOf(() => resolveTtl(settings, ttl as number)).option).toBe('ttl');
     },
   );
 
@@ -158,7 +164,7 @@ describe('Settings', () => {
     ['wait', -1, `wait must be from 0 to ${MAX_DURATION} ms, got -1`],
   ])('report what is wrong with %s: %p', (name, value, message) => {
     const options = { [name]: value, ...(name === 'ttl' && { maxTtl: '30s' }) };
-    expect(errorOf(() => resolveSettings(options as RedlockOptions)).message).toBe(message);
+    expect(refusalOf(() => resolveSettings(options as RedlockOptions)).message).toBe(message);
   });
 
   it('allow half the ttl as drift, and none', () => {
@@ -202,6 +208,7 @@ describe('The settings of a call', () => {
   });
 
   it.each<[AcquireOptions | Record<string, unknown>, string]>([
+    [{ ttl: '1m' }, 'ttl must be at most maxTtl, which is 30000 ms: raise maxTtl for the module, got "1m"'],
     [{ minHold: '31s' }, 'minHold must be at most maxTtl, which is 30000 ms: raise maxTtl for the module, got "31s"'],
     [{ minHold: '15s', maxHold: '12s' }, 'minHold must be at most maxHold, which is 12000 ms, got "15s"'],
     [{ maxHold: '5s' }, 'maxHold must be at least the ttl, which is 10000 ms, got "5s"'],
@@ -213,18 +220,12 @@ describe('The settings of a call', () => {
       { wait: null },
       `wait must be a whole number of milliseconds, or a string like '250ms', '10s', '5m' or '1h', got null`,
     ],
-  ])('refuse %p', (options, message) => expect(errorOf(() => resolveCall(settings, options)).message).toBe(message));
-
-  it('refuse a ttl above maxTtl and name the option to change', () => {
-    expect(errorOf(() => resolveCall(settings, { ttl: '1m' })).message).toBe(
-      'ttl must be at most maxTtl, which is 30000 ms: raise maxTtl for the module, got "1m"',
-    );
-  });
+  ])('refuse %p', (options, message) => expect(refusalOf(() => resolveCall(settings, options)).message).toBe(message));
 });
 
 describe('An option name that does not exist', () => {
   const check = (given: object) =>
-    errorOf(() => checkOptionNames('options', given, { ttl: 0, wait: 0, masterTimeout: 0 }));
+    refusalOf(() => checkOptionNames('options', given, { ttl: 0, wait: 0, masterTimeout: 0 }));
 
   it.each([
     ['TTL', 'ttl'],
@@ -245,7 +246,7 @@ describe('An option name that does not exist', () => {
     ['limit', 'permits'],
     ['concurrency', 'permits'],
   ])('such as %s is answered with what it means here', (name, meant) => {
-    const error = errorOf(() => checkOptionNames('options', { [name]: 5 }, { wait: 0, mode: 0, permits: 0 }));
+    const error = refusalOf(() => checkOptionNames('options', { [name]: 5 }, { wait: 0, mode: 0, permits: 0 }));
     expect(error.message).toContain(`did you mean ${meant}?`);
   });
 
@@ -261,63 +262,11 @@ describe('An option name that does not exist', () => {
   });
 });
 
-describe('Resources', () => {
-  it('are one name or several, without duplicates', () => {
-    expect(resolveResources('resource', 'a')).toEqual(['a']);
-    expect(resolveResources('resource', ['b', 'a', 'b'])).toEqual(['b', 'a']);
-  });
-
-  it.each([
-    [''],
-    [[]],
-    [['a', '']],
-    [[undefined]],
-    [new Array<string>(2)],
-    [null],
-    [undefined],
-    [5],
-    [{}],
-    [['a', 5]],
-    [[['a']]],
-    [Symbol('a')],
-  ])('cannot be %p', (value) => {
-    expect(errorOf(() => resolveResources('resource', value)).message).toContain(
-      'resource must be a non-empty string or a non-empty array of them, got ',
-    );
-  });
-
-  it('cannot be mistaken for internal names', () => {
-    expect(errorOf(() => resolveResources('resource', ['a', '\0queue:a'])).message).toContain(
-      'resource must not contain a NUL character',
-    );
-  });
-});
-
 /** As the lock service does for each call. */
 function settingsOf(options: AcquireOptions): CallSettings {
   checkOptionNames('options', options, ACQUIRE_OPTIONS);
   return resolveCall(settings, options);
 }
-
-/** The outcome of an action: a result, or an error that is informative and short. */
-function attempt<T>(action: () => T): { result: T } | { refusal: RedlockConfigError } {
-  try {
-    return { result: action() };
-  } catch (error) {
-    expect(error).toBeInstanceOf(RedlockConfigError);
-    const refusal = error as RedlockConfigError;
-    expect(refusal.message).toMatch(/^\S.* (?:must|may) .*, got ./);
-    expect(refusal.message.startsWith(refusal.option)).toBe(true);
-    expect(refusal.message.length).toBeLessThan(400);
-    return { refusal };
-  }
-}
-
-const refusalOf = (action: () => unknown): RedlockConfigError => {
-  const outcome = attempt(action);
-  if ('result' in outcome) throw new Error('it was not refused');
-  return outcome.refusal;
-};
 
 describe('A duration in general', () => {
   it('is a whole number of milliseconds within its bounds, whatever is given', () => {

@@ -117,6 +117,11 @@ describe('The state of a lock', () => {
     expect(timesOf(await reading)).toEqual([now - HOUR, now, rig.clock.read().wall]);
   });
 
+  it('is as old as time itself on a master that does not know when its data began', async () => {
+    master(1).behaviour = hasLostData;
+    expect(await (await locked()).state.read()).toMatchObject({ dataAge: rig.clock.read().wall });
+  });
+
   it('is read without a master that does not answer in time', async () => {
     master(3).behaviour = only('open-state', hangs);
     const lock = await locked();

@@ -33,7 +33,7 @@ const versions: [string, (nodes: StartupNodes, options: ClientOptions) => RedisC
 
 /** The settings of the client for a node. */
 function clientOptions(source: unknown, address = at('node', 7000)): RedisOptions {
-  return clusterSettings('masters[1]', source).clientFor(address).options as RedisOptions;
+  return clusterSettings('masters[1]', source).clientFor(address).options;
 }
 
 /** @param message what follows the name of the option */

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { reasonFor, relationOf } from '../../../../lib/redis/data-record.js';
-import { QuarantineWait, ServerRecord } from '../../../../lib/redis/guard/server-record.js';
+import { QuarantineWait } from '../../../../lib/redis/guard/server-clock.js';
+import { ServerRecord } from '../../../../lib/redis/guard/server-record.js';
 import { FakeServer, Process } from '../../support/guarded-servers.js';
 import { TestClock } from '../../support/test-clock.js';
 
@@ -201,6 +202,18 @@ describe('ServerRecord', () => {
     identity.noteComparison(server.replid, clock.read());
     identity.doubt('its clock was set back');
     expect(compared()).toBe(server.replid);
+  });
+
+  it('does not count a comparison that was sent before a standstill, and keeps the latest one', () => {
+    accept();
+    const [early, late] = [clock.read(), (clock.stall(600), clock.read())];
+    identity.noteComparison(server.replid, late);
+    identity.noteComparison(server.replid, early);
+    clock.stall(600);
+    expect(identity.historyToCompare(clock.read())).toBe('');
+    identity.noteStandstill(clock.read().monotonic);
+    identity.noteComparison(server.replid, late);
+    expect(identity.historyToCompare(clock.read())).toBe(server.replid);
   });
 
   // Protocol 8.9

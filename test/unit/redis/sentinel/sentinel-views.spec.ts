@@ -1,12 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import { ManualClock } from '../../../../lib/memory/manual-clock.js';
+import type { RedisClient } from '../../../../lib/redis/redis-client.interface.js';
 import { endpointOf, type NodeAddress } from '../../../../lib/redis/urls.js';
 import { PrimaryWatch } from '../../../../lib/redis/sentinel/primary-watch.js';
 import {
   type Asked,
   keyOf,
+  Sentinel,
   type SentinelAnswer,
-  type SentinelConnection,
   SentinelViews,
   tally,
 } from '../../../../lib/redis/sentinel/sentinel-views.js';
@@ -20,12 +21,12 @@ class Group {
   readonly dropped: string[] = [];
 
   constructor(
-    private readonly hosts: readonly string[],
+    readonly hosts: string[],
     private readonly hanging: readonly string[] = [],
   ) {}
 
   views(listed: readonly string[], { isStrict = true, asksPeers = true } = {}): SentinelViews {
-    const open = (address: NodeAddress): SentinelConnection => ({
+    const open = (address: NodeAddress): Pick<Sentinel, 'ask' | 'drop'> => ({
       ask: () => this.answerOf(address.host),
       drop: () => void this.dropped.push(endpointOf(address)),
     });
@@ -104,23 +105,24 @@ describe('The views of a group of sentinels', () => {
   });
 });
 
+function stage() {
+  const group = new Group(['a', 'b', 'c']);
+  const key = keyOf({ address: PRIMARY, epoch: 0 });
+  const doubts: (string | undefined)[] = [];
+  const watch = new PrimaryWatch({
+    clock: group.clock,
+    views: group.views(['a', 'b', 'c']),
+    isGuarded: true,
+    connectedTo: () => key,
+    isSilent: () => false,
+    reopen: () => undefined,
+    onDoubt: (doubt) => doubts.push(doubt?.reason),
+  });
+  return { group, watch, key, doubts };
+}
+
 // Protocol 13.1
 describe('A vote of a group of sentinels', () => {
-  function stage() {
-    const group = new Group(['a', 'b', 'c']);
-    const key = keyOf({ address: PRIMARY, epoch: 0 });
-    const watch = new PrimaryWatch({
-      clock: group.clock,
-      views: group.views(['a', 'b', 'c']),
-      isGuarded: true,
-      connectedTo: () => key,
-      isSilent: () => false,
-      reopen: () => undefined,
-      onDoubt: () => undefined,
-    });
-    return { group, watch, key };
-  }
-
   it('counts under a view that was sent at most a second before', async () => {
     const { group, watch, key } = stage();
     expect(await watch.confirm(key, group.clock.read())).toBe(true);
@@ -158,6 +160,33 @@ describe('A vote of a group of sentinels', () => {
     expect(await watch.confirm(key, group.clock.read())).toBe(true);
     await before;
     expect(group.asked).toHaveLength(6);
+  });
+});
+
+it('A doubt of a group of sentinels is reported once when it begins, and when it ends', async () => {
+  const { group, watch, key, doubts } = stage();
+  const confirm = () => watch.confirm(key, group.clock.read());
+  const known = group.hosts.splice(0);
+  for (let i = 0; i < 2; i++) await confirm();
+  group.hosts.push(...known);
+  for (let i = 0; i < 2; i++) await confirm();
+  expect(doubts).toEqual([expect.stringContaining('a majority of its sentinels'), undefined]);
+});
+
+it('A sentinel does not count those that it has not met yet, which have no id', async () => {
+  const fields = (runid: string) => ['name', 'x', 'ip', '10.0.0.9', 'port', '26379', 'runid', runid];
+  const answers: Record<string, unknown> = {
+    'get-master-addr-by-name': ['10.0.0.1', '6379'],
+    master: ['config-epoch', '7'],
+    sentinels: [fields('b'), fields('').slice(0, -2)],
+    myid: 'a',
+  };
+  const client = { on: () => undefined, call: (_: string, [name = '']: string[]) => Promise.resolve(answers[name]) };
+  const open = () => client as unknown as RedisClient;
+  const sentinel = new Sentinel({ name: 'locks', open, translate: (address) => address, secrets: [] });
+  expect(await sentinel.ask()).toEqual({
+    ...{ id: 'a', named: { address: PRIMARY, epoch: 7 } },
+    peers: [{ id: 'b', address: { host: '10.0.0.9', port: 26_379 } }],
   });
 });
 

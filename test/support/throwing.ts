@@ -1,0 +1,6 @@
+/** A function that throws. */
+export function throwing(error: unknown): () => never {
+  return () => {
+    throw error;
+  };
+}

@@ -1,0 +1,296 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { expect, it } from '@jest/globals';
+import type { Lock, LockService, WithLockOptions } from 'nestjs-redlock';
+import { ManualClock, memoryLockService, memoryMasters } from 'nestjs-redlock/testing';
+import { Chance } from '../../simulation/engine/chance.js';
+import { shareOf } from '../../support/share.js';
+
+/** What one call takes, and the calls inside of it. */
+interface Call {
+  readonly resources: readonly string[];
+  readonly options: WithLockOptions;
+  /** Milliseconds before it asks, and while it holds. */
+  readonly pauses: readonly [number, number];
+  readonly inner: readonly Call[];
+}
+
+const PERMITS = 2;
+/** Longer than all calls take one after the other. */
+const WAIT = '300s';
+
+/** Chains that take resources in one order, some several at a time, and some in branches. */
+function generateChains(chance: Chance): readonly Call[] {
+  const order = ['a', 'b', 'c', 'd', 'e'].sort(() => chance.pick([-1, 1]));
+  const sharing = chance.pick([0, 0.3, 0.6]);
+  // Acquisitions that have waited for more than a second take their resources one by one.
+  const longest = chance.pick([4, 40, 400, 1_500]);
+  const generate = (from: number, depth: number): readonly Call[] => {
+    const at = from + chance.whole(0, 2);
+    const resource = order[at];
+    if (resource === undefined || depth > 3) return [];
+    const pauses = [chance.whole(0, longest), chance.whole(0, longest)] as const;
+    const wait = depth === 0 && chance.happens(0.15) ? 0 : WAIT;
+    if (chance.happens(0.1)) {
+      return [
+        { resources: [resource], options: { wait, permits: PERMITS }, pauses, inner: generate(at + 1, depth + 1) },
+      ];
+    }
+    const resources = [resource, ...order.slice(at + 1).filter(() => chance.happens(0.3))];
+    const next = order.indexOf(resources.at(-1) as string) + 1;
+    const branches = chance.happens(0.25) ? [1, 2] : [1];
+    const inner = branches.flatMap(() => generate(next, depth + 1));
+    return [{ resources, options: { wait, mode: chance.happens(sharing) ? 'shared' : 'exclusive' }, pauses, inner }];
+  };
+  return Array.from({ length: chance.whole(3, 10) }, () => generate(0, 0)).flat();
+}
+
+type Pause = (milliseconds: number) => Promise<void>;
+
+async function run(locks: LockService, call: Call, pause: Pause): Promise<string> {
+  const [before, during] = call.pauses;
+  await pause(before);
+  return locks.withLock(call.resources, call.options, async () => {
+    await Promise.all(call.inner.map((inner) => run(locks, inner, pause)));
+    await pause(during);
+    return 'ran';
+  });
+}
+
+function stage() {
+  const clock = new ManualClock();
+  const locks = memoryLockService({ clock });
+  const pause: Pause = (milliseconds) => new Promise((go) => void clock.schedule(milliseconds, () => go()));
+  return { clock, locks, pause, turns: [] as string[] };
+}
+
+it.each([
+  ['a', 'b'],
+  ['b', 'a'],
+])('A chain that holds %j takes %j before a call that waits for both', async (outer, inner) => {
+  const { clock, locks, pause, turns } = stage();
+  const chain = locks.withLock(outer, async () => {
+    await pause(100);
+    await locks.withLock(inner, { wait: WAIT }, () => void turns.push('nested'));
+  });
+  await clock.advance(50);
+  const both = locks.withLock(['a', 'b'], { wait: WAIT }, () => void turns.push('both'));
+  await clock.advance(100);
+  await Promise.all([chain, both]);
+  expect(turns).toEqual(['nested', 'both']);
+});
+
+it('Chains that take locks in one order all run, whatever they take together and inside of each other', async () => {
+  for (let seed = 0; seed < shareOf(300); seed++) {
+    const chance = new Chance(seed);
+    const chains = generateChains(chance);
+    const { clock, locks, pause } = stage();
+    const outcomes = chains.map((chain) =>
+      run(locks, chain, pause).catch((error: unknown) => (chain.options.wait === 0 ? 'ran' : error)),
+    );
+    await clock.advance(120_000);
+    const pending = new Promise((resolve) => void setImmediate(() => resolve('waits')));
+    const ends = await Promise.all(outcomes.map((outcome) => Promise.race([outcome, pending])));
+    expect({ seed, chains, ends }).toEqual({ seed, chains, ends: chains.map(() => 'ran') });
+  }
+});
+
+it('A nested call passes another one as soon as the chain that it waits for waits for its own', async () => {
+  const { clock, locks, pause, turns } = stage();
+  const first = locks.withLock('a', async () => {
+    await pause(30);
+    await locks.withLock('b', { wait: WAIT }, () => void turns.push('first'));
+  });
+  const second = locks.withLock('b', async () => {
+    await pause(20);
+    await locks.withLock('c', { wait: WAIT }, () => void turns.push('second'));
+  });
+  await clock.advance(10);
+  const both = locks.withLock(['a', 'c'], { wait: WAIT }, () => void turns.push('both'));
+  await clock.advance(100);
+  await Promise.all([first, second, both]);
+  expect(turns).toEqual(['second', 'first', 'both']);
+});
+
+it('A call is passed by the chain that it waits for until that one ends, and by none that comes later', async () => {
+  const { clock, locks, pause, turns } = stage();
+  const run = (name: string): Promise<void> =>
+    locks.withLock('a', { wait: WAIT }, async () => {
+      for (let call = 0; call < 3; call++) {
+        await pause(10);
+        await locks.withLock('b', { wait: WAIT }, () => void turns.push(name));
+      }
+    });
+  const chains = [run('first')];
+  await clock.advance(5);
+  const both = locks.withLock(['a', 'b'], { wait: WAIT }, () => void turns.push('both'));
+  chains.push(run('second'));
+  await clock.advance(100);
+  await Promise.all([both, ...chains]);
+  expect(turns).toEqual(['first', 'first', 'first', 'both', 'second', 'second', 'second']);
+});
+
+it('A call that outlives the lock around it waits in its turn', async () => {
+  const { clock, locks, pause, turns } = stage();
+  let late: Promise<void> | undefined;
+  await locks.withLock('a', () => {
+    late = pause(10).then(() => locks.withLock('b', { wait: WAIT }, () => void turns.push('late')));
+  });
+  const holder = locks.withLock('a', () => pause(20));
+  const both = locks.withLock(['a', 'b'], { wait: WAIT }, () => void turns.push('both'));
+  await clock.advance(50);
+  await Promise.all([holder, both, late]);
+  expect(turns).toEqual(['both', 'late']);
+});
+
+it('A call for several resources waits in its turn among nested calls of other chains', async () => {
+  const { clock, locks, pause } = stage();
+  let isOver = false;
+  let passed = 0;
+  const chains = ['c', 'd', 'e'].map(async (outer) => {
+    while (!isOver) {
+      await locks.withLock(outer, { wait: WAIT }, () =>
+        locks.withLock('b', { wait: WAIT }, async () => {
+          passed++;
+          await pause(10);
+        }),
+      );
+    }
+  });
+  await clock.advance(50);
+  const before = passed;
+  const both = locks.withLock(['a', 'b'], { wait: WAIT }, () => {
+    isOver = true;
+    return passed - before;
+  });
+  await clock.advance(5_000);
+  expect(isOver).toBe(true);
+  await Promise.all(chains);
+  expect(await both).toBeLessThanOrEqual(3);
+});
+
+it('A nested call waits in its turn among calls for several resources that do not wait for its chain', async () => {
+  const { clock, locks, pause } = stage();
+  let isOver = false;
+  let served = 0;
+  const calls = [1, 2, 3].map(async () => {
+    while (!isOver) {
+      await locks.withLock(['a', 'b'], { wait: WAIT }, async () => {
+        served++;
+        await pause(10);
+      });
+    }
+  });
+  await clock.advance(50);
+  const before = served;
+  const nested = locks.withLock('c', () =>
+    locks.withLock('b', { wait: WAIT }, () => {
+      isOver = true;
+      return served - before;
+    }),
+  );
+  await clock.advance(5_000);
+  expect(isOver).toBe(true);
+  await Promise.all(calls);
+  expect(await nested).toBeLessThanOrEqual(3);
+});
+
+it.each([
+  ['in the order of their names does not wait for', 'a', 'b', 10_000],
+  ['in another order waits until its budget ends for', 'b', 'a', 15_000],
+])('A chain that nests locks %s a call of another process that takes them one by one', async (_, outer, inner, end) => {
+  const { clock, pause } = stage();
+  const masters = memoryMasters(3, clock);
+  const [locks, others] = [memoryLockService({ clock, masters }), memoryLockService({ clock, masters })];
+  const began = clock.read().monotonic;
+  const chain = locks.withLock(outer, async () => {
+    await pause(10_000);
+    await locks.withLock(inner, { wait: '5s' }, () => undefined).catch(() => undefined);
+    return clock.read().monotonic - began;
+  });
+  await clock.advance(10);
+  let isOver = false;
+  const both = others.withLock(['a', 'b'], { wait: WAIT }, () => {
+    isOver = true;
+  });
+  const wakeUp = async (): Promise<void> => {
+    while (!isOver) {
+      await locks.withLock(inner, { wait: WAIT }, () => undefined);
+      await pause(20);
+    }
+  };
+  const calls = Promise.all([chain, both, wakeUp()]);
+  await clock.advance(20_000);
+  expect((await calls)[0]).toBeCloseTo(end, -1);
+});
+
+it('A shared nested call takes its lock before calls that wait for its chain, and after an exclusive one of its chain', async () => {
+  const { clock, locks, pause, turns } = stage();
+  const shared = { mode: 'shared', wait: WAIT } as const;
+  const chain = locks.withLock('b', async () => {
+    await pause(20);
+    const writer = locks.withLock('a', () => pause(100));
+    await pause(10);
+    await Promise.all([writer, locks.withLock('a', shared, () => void turns.push('reader'))]);
+  });
+  await clock.advance(10);
+  const both = (): Promise<void> => locks.withLock(['a', 'b'], shared, () => void turns.push('both'));
+  const calls = [both(), both()];
+  await clock.advance(1_000);
+  await Promise.all([chain, ...calls]);
+  expect(turns).toEqual(['reader', 'both', 'both']);
+});
+
+it('A call that takes its resources one by one gives them back to a chain for which it waits', async () => {
+  const { clock, locks, pause, turns } = stage();
+  const chain = locks.withLock('b', { mode: 'shared' }, async () => {
+    await pause(3_000);
+    await locks.withLock('a', { wait: '1s' }, () => void turns.push('nested'));
+  });
+  await clock.advance(10);
+  const both = locks.withLock(['a', 'b'], { wait: WAIT }, () => void turns.push('both'));
+  await clock.advance(10_000);
+  await Promise.all([chain, both]);
+  expect(turns).toEqual(['nested', 'both']);
+});
+
+it('A nested call passes no call that waits for a lock which the chain of another one has released', async () => {
+  const { clock, locks, pause, turns } = stage();
+  const chain = locks.withLock('b', async () => {
+    await pause(60);
+    await locks.withLock('c', { wait: WAIT }, () => void turns.push('nested'));
+    await pause(500);
+  });
+  await clock.advance(10);
+  let late: Promise<void> | undefined;
+  await locks.withLock('a', () => {
+    late = locks.withLock('b', { wait: WAIT }, () => undefined);
+  });
+  const holders = [locks.withLock('a', () => pause(100)), locks.withLock('c', () => pause(200))];
+  await clock.advance(10);
+  const both = locks.withLock(['a', 'c'], { wait: WAIT }, () => void turns.push('both'));
+  await clock.advance(5_000);
+  await Promise.all([chain, late, ...holders, both]);
+  expect(turns).toEqual(['both', 'nested']);
+});
+
+it('Work that begins its next run inside of its lock keeps none of the locks of earlier runs', async () => {
+  setFlagsFromString('--expose_gc');
+  const collect = runInNewContext('gc') as () => void;
+  const { locks } = stage();
+  const seen: WeakRef<Lock>[] = [];
+  await new Promise<void>((done) => {
+    const run = (): Promise<void> =>
+      locks.withLock(`run:${seen.length}`, async (lock) => {
+        seen.push(new WeakRef(lock));
+        if (seen.length === 50) setImmediate(done);
+        else setImmediate(() => void run());
+        // The next run begins before this one ends.
+        for (let turn = 0; turn < 2; turn++) await new Promise(setImmediate);
+      });
+    void run();
+  });
+  await new Promise(setImmediate);
+  collect();
+  expect(seen.filter((lock) => lock.deref() !== undefined).length).toBeLessThan(10);
+});
