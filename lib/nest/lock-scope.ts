@@ -33,6 +33,8 @@ export class LockContext {
 }
 
 const DONE = Promise.resolve();
+// More than there are runs that overlap: each of 20,000 nested calls would look through all around it.
+const LOOKED_THROUGH = 1_000;
 
 // A lock that is held while work runs: the last of the pieces of work that rely on it releases it.
 export class LockScope {
@@ -69,7 +71,9 @@ export class LockScope {
   run<T>(work: () => T): T {
     const { innermost } = this.context;
     if (innermost && !this.surroundings) {
-      for (let scope: LockScope | undefined = innermost; scope; scope = scope.outer) scope.forgetEnded();
+      for (let scope: LockScope | undefined = innermost, kept = 0; scope && kept < LOOKED_THROUGH; kept++) {
+        scope = scope.forgetEnded();
+      }
       this.outer = innermost;
       this.surroundings = innermost.shared;
       this.surroundings.inner++;
@@ -94,8 +98,10 @@ export class LockScope {
     return surroundings ? this.context.run(undefined, () => this.lock.release()) : this.lock.release();
   }
 
-  // Work that begins its next run inside of its lock, as with a timer, would link the scopes of all runs.
-  private forgetEnded(): void {
+  // Work that begins its next run inside of its lock, as with a timer, would link the scopes of all runs. Returns
+  // the scope around this one.
+  private forgetEnded(): LockScope | undefined {
     while (this.outer?.shared.users === 0) this.outer = this.outer.outer;
+    return this.outer;
   }
 }

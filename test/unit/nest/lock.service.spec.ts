@@ -48,7 +48,7 @@ describe('Work inside a lock of its call chain', () => {
   });
 
   it('may be nested far deeper than the stack', async () => {
-    const locks = memoryLockService();
+    const locks = memoryLockService({ clock: new ManualClock() });
     const nest = (depth: number): Promise<number> =>
       locks.withLock('a', reentrant, async () => (depth === 0 ? 0 : 1 + (await nest(depth - 1))));
     expect(await nest(20_000)).toBe(20_000);
