@@ -428,18 +428,25 @@ export class LockService {
   }
 
   /**
-   * Warns of a `minHold` because of which ticks of a schedule are skipped.
+   * Warns of options with which ticks of a schedule are skipped, or run on each instance.
    *
    * @param period the shortest time between two ticks, in milliseconds; `undefined` if it is unknown
    * @internal
    */
-  checkPeriod(where: string, { minHold }: LockedMethodOptions, period: number | undefined): void {
-    const held = ACQUIRE_OPTIONS.minHold('minHold', minHold);
-    if (period === undefined || held < period) return;
-    this.warn(
-      `${where}: minHold is ${held} ms, and its schedule is due every ${period} ms: the ticks in between are skipped. ` +
-        'Give a minHold that is shorter than the period',
-    );
+  checkPeriod(where: string, options: LockedMethodOptions, period: number | undefined): void {
+    if (period === undefined) return;
+    const { wait, minHold } = resolveCall(this.settings, options);
+    if (minHold >= period) {
+      this.warn(
+        `${where}: minHold is ${minHold} ms, and its schedule is due every ${period} ms: the ticks in between are skipped. ` +
+          'Give a minHold that is shorter than the period',
+      );
+    } else if (options.onLocked !== 'skip' && options.wait === undefined && wait > minHold) {
+      this.warn(
+        `${where}: a tick that ends within ${wait} ms runs on each instance, one after the other. Use @LockedCron ` +
+          "or @LockedInterval, or give onLocked: 'skip' and a minHold, or a wait if this is what you want",
+      );
+    }
   }
 
   private join(resources: readonly string[], { call, mayJoin }: WorkSettings, place?: string): LockScope | undefined {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { Controller, Get, Injectable, type Type, UseInterceptors } from '@nestjs/common';
 import { Cron, Interval } from '@nestjs/schedule';
 import { Redis } from 'ioredis';
-import { type Duration, LockInterceptor, LockService, RedlockModule, WithLock } from 'nestjs-redlock';
+import { type LockedMethodOptions, LockInterceptor, LockService, RedlockModule, WithLock } from 'nestjs-redlock';
 import { ManualClock, memoryMasters } from 'nestjs-redlock/testing';
 import { defer, EMPTY, of } from 'rxjs';
 import { boot, closeAll, logs } from './support/applications.js';
@@ -20,10 +20,10 @@ const withOption = (name: string, value: unknown) => root({ masters: 'memory', [
 const masters = (...sources: unknown[]) => root(sources);
 
 /** A job under a schedule that nothing runs, because its module is not imported. */
-const scheduled = (schedule: MethodDecorator, minHold: Duration) => (): Promise<unknown> => {
+const scheduled = (schedule: MethodDecorator, options: LockedMethodOptions) => (): Promise<unknown> => {
   @Injectable()
   class Orders {
-    @WithLock('a', { onLocked: 'skip', minHold })
+    @WithLock('a', options)
     @schedule
     async run(): Promise<void> {}
   }
@@ -298,6 +298,9 @@ describe('The text that a user sees explains a mistake in a method under @WithLo
   const NEEDS = 'needs a method that returns a promise';
   const MEMBER = ': write it as a method, got "an accessor or a property"';
   const NO_TEMPLATE = 'which nothing replaces: write a function, such as (id: string) => `order:${id}`';
+  const EACH =
+    'a tick that ends within 5000 ms runs on each instance, one after the other. Use @LockedCron or ' +
+    "@LockedInterval, or give onLocked: 'skip' and a minHold, or a wait if this is what you want";
   const MIN_HOLD = 'the ticks in between are skipped. Give a minHold that is shorter than the period';
 
   explains('RedlockConfigError: @WithLock on Shapes', [
@@ -405,13 +408,19 @@ describe('The text that a user sees explains a mistake in a method under @WithLo
     ['a ttl of a quarter of a second', method('a', 250), ''],
     [
       'minHold that is not shorter than the period of a cron job',
-      scheduled(Cron('*/5 * * * * *'), '30s'),
+      scheduled(Cron('*/5 * * * * *'), { minHold: '30s' }),
       `warn @WithLock on Orders.run: minHold is 30000 ms, and its schedule is due every 5000 ms: ${MIN_HOLD}`,
     ],
     [
       'minHold that is not shorter than an interval',
-      scheduled(Interval(1_000), 1_000),
+      scheduled(Interval(1_000), { minHold: 1_000 }),
       `warn @WithLock on Orders.run: minHold is 1000 ms, and its schedule is due every 1000 ms: ${MIN_HOLD}`,
+    ],
+    ['a schedule with the default wait', scheduled(Cron('0 * * * *'), {}), `warn @WithLock on Orders.run: ${EACH}`],
+    [
+      'a schedule with a short minHold',
+      scheduled(Interval(60_000), { minHold: '2s' }),
+      `warn @WithLock on Orders.run: ${EACH}`,
     ],
   ]);
 });
