@@ -19,7 +19,7 @@ export const swc = {
 export default {
   testEnvironment: '<rootDir>/test/support/environment.cjs',
   // For what hangs, and not for what is slow: a busy machine may stand still for seconds.
-  testTimeout: 30_000,
+  testTimeout: 60_000,
   roots: ['<rootDir>/test'],
   testRegex: '\\.spec\\.ts$',
   testPathIgnorePatterns: ['/node_modules/'],

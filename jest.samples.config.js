@@ -5,7 +5,7 @@ import { swc } from './jest.config.js';
 export default {
   testEnvironment: 'node',
   // A busy machine needs more time to start two applications.
-  testTimeout: 20_000,
+  testTimeout: 60_000,
   testRegex: '/test/.*\\.spec\\.ts$',
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
