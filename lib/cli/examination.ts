@@ -1,5 +1,5 @@
 import { Keyspace } from '../core/keyspace.js';
-import { SystemRandom } from '../runtime/system-random.js';
+import { SystemRandom } from '../runtime/system.js';
 import type { Settings } from '../core/settings/settings.js';
 import { faultOf, parseInfo, parseServerIdentity, type ServerIdentity } from '../redis/replies.js';
 import { REPORT } from '../redis/scripts/lua.generated.js';

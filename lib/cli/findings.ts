@@ -2,7 +2,7 @@ import type { Examination } from './examination.js';
 import { plain } from './terminal.js';
 import { ExaminedMasters, middleOf, standingIn, standingOf, waitOf } from './votes.js';
 import { counted, duration, votesOf } from '../core/display.js';
-import { enoughFor } from '../core/health/round-trips.js';
+import { enoughFor } from '../core/health/connect.js';
 import { quorumOf } from '../core/acquire/quorum-call.js';
 import { driftOf, resolveSettings } from '../core/settings/settings.js';
 import { EARLY_AFTER, EARLY_FROM } from '../redis/guard/new-masters.js';

@@ -6,14 +6,13 @@ import { resolveSettings, type Settings } from '../core/settings/settings.js';
 import { type ClusterSettings, clusterSettings, isClusterSource } from '../redis/cluster/cluster-source.js';
 import { type NamedClient, redisClient, redisMasters, refuseTwins, type ServerMaster } from '../redis/master-source.js';
 import { addressesIn, isListOfAddresses, redactAddress } from '../redis/urls.js';
-import { defaultInstance } from '../runtime/instance.js';
+import { defaultInstance, SystemRandom } from '../runtime/system.js';
 import type { Terminal } from './terminal.js';
 import { RequestEncoder } from '../redis/request-encoding.js';
 import { SystemClock } from '../runtime/system-clock.js';
 import { type MasterReport, QuorumUnavailableError, RedlockConfigError } from '../core/errors.js';
 import type { MasterReply } from '../core/master.interface.js';
 import { inTime } from '../core/inspector.js';
-import { SystemRandom } from '../runtime/system-random.js';
 import { Redlock } from '../core/redlock.js';
 import { languageOf } from '../redis/connection-problem.js';
 

@@ -1,6 +1,6 @@
 import { Keyspace } from '../core/keyspace.js';
 import { generationFrom } from '../core/state/state-entry.js';
-import { SystemRandom } from '../runtime/system-random.js';
+import { SystemRandom } from '../runtime/system.js';
 import type { Settings } from '../core/settings/settings.js';
 import { redactUrl, showNames, duration } from '../core/display.js';
 import { faultOf, parseServerIdentity, type ServerIdentity } from '../redis/replies.js';

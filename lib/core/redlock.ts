@@ -1,8 +1,6 @@
 import { Acquisition, type AcquisitionContext } from './acquire/acquisition.js';
-import type { Clock } from './clock.js';
-import { Condition } from './condition.js';
-import { Contention } from './contention/contention.js';
-import { Lines } from './contention/line.js';
+import { type Clock, Condition } from './clock.js';
+import { Contention, Lines } from './contention/contention.js';
 import { connectMasters, probeMasters } from './health/connect.js';
 import { isNotAcquired, isStopped, LockServiceStoppedError, type MasterReport, RedlockConfigError } from './errors.js';
 import { HomeMasters } from './acquire/home-masters.js';

@@ -15,7 +15,7 @@ import { isConfigError, QuorumUnavailableError, RedlockConfigError } from '../co
 import { electionResource, type ElectionObserver, leaderFrom, type LeaderReport } from '../core/leadership.js';
 import { PartObservers } from '../core/observer.js';
 import { quorumOf } from '../core/acquire/quorum-call.js';
-import { SystemRandom } from '../runtime/system-random.js';
+import { SystemRandom } from '../runtime/system.js';
 import { closeOnError, type DeclaredMethod, declaredMethods, refuseDuplicates } from '../nest/declared-methods.js';
 import { CALLED_METHODS } from '../nest/lock-service.token.js';
 import type { LockService } from '../nest/lock.service.js';

@@ -9,7 +9,7 @@ import type {
 import type { LoggerService } from '@nestjs/common';
 import type { LockObserver } from '../core/observer.js';
 import { SystemClock } from '../runtime/system-clock.js';
-import { defaultInstance } from '../runtime/instance.js';
+import { defaultInstance } from '../runtime/system.js';
 import type { Clock } from '../core/clock.js';
 import {
   checkOptionNames,

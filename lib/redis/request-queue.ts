@@ -1,5 +1,4 @@
-import type { Clock } from '../core/clock.js';
-import { Condition } from '../core/condition.js';
+import { type Clock, Condition } from '../core/clock.js';
 import type { ReplyCallback } from '../core/master.interface.js';
 import { MAX_NAMES, MAX_CHARACTERS } from '../core/settings/resources.js';
 import type { ServerRequest } from './request-encoding.js';

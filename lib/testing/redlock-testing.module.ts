@@ -29,9 +29,8 @@ import { clockOption } from '../nest/module-settings.js';
 import { RedlockModule } from '../nest/redlock.module.js';
 import { RedlockRuntime } from '../nest/redlock.runtime.js';
 import { assignLockService } from '../nest/with-lock.decorator.js';
-import { defaultInstance } from '../runtime/instance.js';
+import { defaultInstance, SystemRandom } from '../runtime/system.js';
 import { SystemClock } from '../runtime/system-clock.js';
-import { SystemRandom } from '../runtime/system-random.js';
 
 /** Options of {@link memoryLockService}: the module's options for locks, the masters and the clock. */
 export interface MemoryLockServiceOptions extends RedlockOptions {

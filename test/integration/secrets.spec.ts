@@ -4,7 +4,7 @@ import type { INestApplicationContext, LoggerService } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { Redis } from 'ioredis';
 import { type Lock, LockService, type MasterSource, RedlockModule } from '../../lib/index.js';
-import { SystemRandom } from '../../lib/runtime/system-random.js';
+import { SystemRandom } from '../../lib/runtime/system.js';
 import { RedisServer } from '../../scripts/redis-servers.mjs';
 import { withClient } from '../support/command.js';
 import { eventually } from '../support/eventually.js';

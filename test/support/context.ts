@@ -1,7 +1,7 @@
 import type { Clock } from '../../lib/core/clock.js';
 import { SystemClock } from '../../lib/runtime/system-clock.js';
 import type { LockObserver } from '../../lib/core/observer.js';
-import { SystemRandom } from '../../lib/runtime/system-random.js';
+import { SystemRandom } from '../../lib/runtime/system.js';
 import type { RedlockOptions } from '../../lib/core/settings/options.js';
 import { resolveSettings } from '../../lib/core/settings/settings.js';
 import type { RedisMasterContext } from '../../lib/redis/redis-client.interface.js';

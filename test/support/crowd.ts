@@ -3,7 +3,7 @@ import type { Duration } from '../../lib/core/settings/duration.js';
 import type { Lock } from '../../lib/core/lock.js';
 import type { AcquireOptions, RedlockOptions } from '../../lib/core/settings/options.js';
 import type { Random } from '../../lib/core/holder.js';
-import { SystemRandom } from '../../lib/runtime/system-random.js';
+import { SystemRandom } from '../../lib/runtime/system.js';
 import { redisMasters, type RedisMasterSource } from '../../lib/redis/master-source.js';
 import { contextOf } from './context.js';
 import { CountingMaster } from './counting-master.js';

@@ -5,7 +5,7 @@ import type { Lock } from '../../lib/core/lock.js';
 import type { Master } from '../../lib/core/master.interface.js';
 import type { LockObserver } from '../../lib/core/observer.js';
 import type { Random } from '../../lib/core/holder.js';
-import { SystemRandom } from '../../lib/runtime/system-random.js';
+import { SystemRandom } from '../../lib/runtime/system.js';
 import { Redlock } from '../../lib/core/redlock.js';
 import type { AcquireOptions, RedlockOptions } from '../../lib/core/settings/options.js';
 import { resolveCall, resolveSettings } from '../../lib/core/settings/settings.js';

@@ -1,5 +1,5 @@
 import type { Instant } from '../clock.js';
-import type { Blamed, Lines } from '../contention/line.js';
+import type { Blamed, Lines } from '../contention/contention.js';
 import { showNames } from '../display.js';
 import { type LockError, LockNotAcquiredError, majorityHolder, QuorumUnavailableError } from '../errors.js';
 import type { HomeMasters } from './home-masters.js';

@@ -11,8 +11,7 @@ import {
 } from '../master.interface.js';
 import type { MasterReport } from '../errors.js';
 import { QuorumCall, type SendRequest } from './quorum-call.js';
-import { Condition } from '../condition.js';
-import { type Clock, elapsedBetween, type Instant } from '../clock.js';
+import { Condition, type Clock, elapsedBetween, type Instant } from '../clock.js';
 import type { KeyNames, Keyspace } from '../keyspace.js';
 import type { Extension, LeasedKeys, StateAccess } from './leased-keys.js';
 import type { PermitChoice } from './permits.js';

@@ -1,5 +1,5 @@
 import type { Clock, Instant, Timer } from '../clock.js';
-import type { Blamed } from '../contention/line.js';
+import type { Blamed } from '../contention/contention.js';
 import { ListMember } from './linked-list.js';
 import type { PassedLock } from './leased-keys.js';
 import type { RemoteWait } from './remote-wait.js';

@@ -1,8 +1,9 @@
-import type { Clock, Timer } from '../clock.js';
-import { describeReply, type MasterReport, QuorumUnavailableError } from '../errors.js';
-import type { Master, MasterReply, UnreachableReply } from '../master.interface.js';
 import { askAll, quorumOf } from '../acquire/quorum-call.js';
-import { type MasterStatus, type RedlockStatus, summarize } from './status.js';
+import type { Clock, Timer } from '../clock.js';
+import type { Master, MasterReply, UnreachableReply } from '../master.interface.js';
+import type { LockObserver } from '../observer.js';
+import { describeReply, type MasterReport, QuorumUnavailableError } from '../errors.js';
+import { type MasterStatus, type RedlockStatus, summarize, votingIn } from './status.js';
 import type { CircuitBreakerMaster } from './circuit-breaker-master.js';
 
 interface ProbeContext {
@@ -131,4 +132,133 @@ export function connectMasters({ masters, clock, timeout, advice }: ConnectReque
 export function isHopeless(reports: readonly MasterReport[], masters: number): boolean {
   const permanent = reports.filter(({ answer }) => answer?.kind === 'unreachable' && answer.isPermanent);
   return masters - permanent.length < quorumOf(masters);
+}
+
+interface RoundTrip {
+  readonly master: string;
+  // Milliseconds.
+  readonly fastest: number;
+}
+
+// Only the fastest of so many answers shows the network: others may have waited for this process or the server.
+const ANSWERS = 3;
+// In milliseconds.
+const ANSWER_WITHIN = 5_000;
+// A time limit this many times as long as the fastest answer leaves room for slower ones.
+const ROOM = 3;
+const STEP = 50;
+
+// Masters that answer within `enough` milliseconds are asked once, so that this costs next to nothing where the network
+// is fast. No lock uses `key`.
+export async function measureRoundTrips(
+  masters: readonly Master[],
+  { key, clock, enough }: { readonly key: string; readonly clock: Clock; readonly enough: number },
+): Promise<readonly RoundTrip[]> {
+  const trips = new Map<string, number>();
+  for (let i = 0; i < ANSWERS; i++) {
+    const open = masters.filter((master) => !master.problem() && (trips.get(master.name) ?? Infinity) >= enough);
+    if (open.length === 0) break;
+    const asked = clock.read().monotonic;
+    await askAll({
+      masters: open,
+      request: { op: 'inspect', keys: [key] },
+      clock,
+      timeout: ANSWER_WITHIN,
+      judge: (answer, { name }) => {
+        const taken = clock.read().monotonic - asked;
+        const hasAnswered = answer.kind !== 'unreachable' && answer.kind !== 'timeout';
+        if (hasAnswered) trips.set(name, Math.min(taken, trips.get(name) ?? Infinity));
+        return answer;
+      },
+    });
+  }
+  return [...trips].map(([master, fastest]) => ({ master, fastest }));
+}
+
+export function warningOfRoundTrips(
+  trips: readonly RoundTrip[],
+  masterTimeout: number,
+  masters: number,
+): string | undefined {
+  const slow = trips.filter(({ fastest }) => fastest >= masterTimeout);
+  if (slow.length === 0) return undefined;
+  const each = slow.map(({ master, fastest }) => `${master} in ${Math.ceil(fastest)} ms`).join(', ');
+  const effect = masters - slow.length < quorumOf(masters) ? 'no lock can be taken' : 'their votes do not count';
+  const enough = enoughFor(Math.max(...slow.map(({ fastest }) => fastest)));
+  return `masterTimeout (${masterTimeout} ms) is too short: ${each} at the fastest, so ${effect}; set masterTimeout to '${enough}ms' or more`;
+}
+
+// In milliseconds.
+export function enoughFor(fastest: number): number {
+  return Math.ceil((ROOM * fastest) / STEP) * STEP;
+}
+
+type Change =
+  | ('masterLost' | 'masterFound' | 'masterSilent' | 'masterAnswersAgain')
+  | ('masterQuarantined' | 'masterRefused' | 'masterVotesAgain');
+
+// Derives from the events of single masters when no lock can be taken any more, and when locks can be taken.
+export class QuorumWatch implements Required<Pick<LockObserver, Change>> {
+  // At the last check; `undefined` before the first status.
+  private could: boolean | undefined;
+
+  // `status` must be there before the first event.
+  constructor(
+    private readonly status: () => RedlockStatus,
+    private readonly observer: LockObserver,
+  ) {}
+
+  get hasBegun(): boolean {
+    return this.could !== undefined;
+  }
+
+  // Nothing counts as a change before: masters have to connect first. Idempotent.
+  begin(): void {
+    if (this.hasBegun) return;
+    const status = this.status();
+    this.could = status.canVote;
+    this.observer.firstStatus?.(status);
+  }
+
+  readonly check = (): void => {
+    if (this.could === undefined) return;
+    const status = this.status();
+    const { canVote, masters } = status;
+    if (this.could === canVote) return;
+    this.could = canVote;
+    const voting = votingIn(status);
+    if (canVote) this.observer.quorumRestored?.(voting, masters.length, status);
+    else this.observer.quorumLost?.(voting, masters.length, status);
+  };
+
+  readonly masterLost = this.check;
+  readonly masterFound = this.check;
+  readonly masterSilent = this.check;
+  readonly masterAnswersAgain = this.check;
+  readonly masterQuarantined = this.check;
+  readonly masterRefused = this.check;
+  readonly masterVotesAgain = this.check;
+}
+
+// In milliseconds. A master that hangs is silent after its third unanswered request.
+const CHECK_INTERVAL = 5_000;
+
+// So that an application that takes no lock also notices a master that hangs or refuses writes, and one that works
+// again. The connection to a master that hangs stays open.
+export class IdleCheck {
+  private timer: Timer | undefined;
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly ask: () => void,
+  ) {}
+
+  begin(): void {
+    this.ask();
+    this.timer = this.clock.schedule(CHECK_INTERVAL, () => this.begin()).unref();
+  }
+
+  end(): void {
+    this.timer?.cancel();
+  }
 }

@@ -5,7 +5,7 @@ import { Keyspace } from '../../../lib/core/keyspace.js';
 import { type MasterReply, RESERVED } from '../../../lib/core/master.interface.js';
 import { ManualClock } from '../../../lib/memory/manual-clock.js';
 import { MemoryMaster } from '../../../lib/memory/memory-master.js';
-import { SystemRandom } from '../../../lib/runtime/system-random.js';
+import { SystemRandom } from '../../../lib/runtime/system.js';
 import { acquiring, ask, extending } from '../../support/ask.js';
 import { Rig } from '../support/rig.js';
 import { granted, hangs, refused, says, unreachable } from '../support/scripted-master.js';

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { elapsedBetween, type Timer } from '../../../lib/core/clock.js';
 import { SystemClock, TimerQueue } from '../../../lib/runtime/system-clock.js';
-import { SystemRandom } from '../../../lib/runtime/system-random.js';
+import { SystemRandom } from '../../../lib/runtime/system.js';
 import { fc } from '../../support/properties.js';
 import { Rig } from '../support/rig.js';
 import { throwing } from '../../support/throwing.js';

@@ -5,7 +5,7 @@ import { attemptJob } from '../../../lib/schedule/job-execution.js';
 import { JobClock } from '../../../lib/schedule/job-clock.js';
 import { type JobDeclaration, resolveJob } from '../../../lib/schedule/locked-job.decorators.js';
 import { JobHandedOnError } from '../../../lib/schedule/job-locks.js';
-import { logJobsTo, reportDeviationsTo } from '../../../lib/schedule/job-log.js';
+import { logJobsTo, reportDeviationsTo } from '../../../lib/schedule/jobs.js';
 import { memoryLockService } from '../../../lib/testing/redlock-testing.module.js';
 
 const where = '@LockedCron on Reports.run';

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { CircuitBreakerMaster } from '../../../../lib/core/health/circuit-breaker-master.js';
-import { measureRoundTrips, warningOfRoundTrips } from '../../../../lib/core/health/round-trips.js';
-import { IdleCheck } from '../../../../lib/core/health/quorum-watch.js';
+import { IdleCheck, measureRoundTrips, warningOfRoundTrips } from '../../../../lib/core/health/connect.js';
 import type { AcquireRequest, MasterReply, ReleaseRequest } from '../../../../lib/core/master.interface.js';
 import { Rig } from '../../support/rig.js';
 import {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { QuorumUnavailableError } from '../../../../lib/core/errors.js';
 import { CircuitBreakerMaster } from '../../../../lib/core/health/circuit-breaker-master.js';
-import { QuorumWatch } from '../../../../lib/core/health/quorum-watch.js';
 import { type MasterState, type MasterStatus, quorumWithin, summarize } from '../../../../lib/core/health/status.js';
+import { QuorumWatch } from '../../../../lib/core/health/connect.js';
 import type { MasterIdentity, MasterReply, MasterRequest } from '../../../../lib/core/master.interface.js';
 import { Rig } from '../../support/rig.js';
 import {

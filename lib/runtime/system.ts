@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import type { Random } from '../core/holder.js';
 
 // Multiples of three bytes, each of which is four digits: so every token begins with a digit of its own.
@@ -33,4 +34,13 @@ export class SystemRandom implements Random {
     this.text = this.pool.toString('base64url');
     this.next = 0;
   }
+}
+
+// Leaves room for the number of the process in the 100 characters of a name.
+const LONGEST_HOST = 80;
+
+export function defaultInstance(): string {
+  return `${hostname()
+    .replace(/[^!-~]/g, '?')
+    .slice(0, LONGEST_HOST)}:${process.pid}`;
 }
