@@ -36,6 +36,7 @@ export function adviceFor(sources: unknown): string {
       ? "; split a list of addresses at its commas, .split(',')"
       : '; one address goes into a list, such as [url]';
   }
+  if (sources === undefined || sources === '') return '; an environment variable may be missing';
   return hasMethods(sources, ['duplicate']) && isClient(sources) ? '; a client goes into a list, such as [client]' : '';
 }
 

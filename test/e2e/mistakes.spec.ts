@@ -131,7 +131,7 @@ const client = new Redis({ lazyConnect: true });
 
 describe('The text that a user sees explains a mistake in the options of the module:', () => {
   explains('RedlockConfigError: options must be a list of masters, or an object with `masters`', [
-    ['no options', root(undefined), ', got undefined'],
+    ['no options', root(undefined), '; an environment variable may be missing, got undefined'],
     ['a number', root(3), ', got 3'],
     ['one address', root('redis://a:1'), '; one address goes into a list, such as [url], got "redis://a:1"'],
     ['a client', root(client), '; a client goes into a list, such as [client], got an object (EventEmitter)'],
@@ -244,7 +244,8 @@ describe('The text that a user sees explains a mistake in the masters:', () => {
   const [master] = memoryMasters();
 
   explains(`RedlockConfigError: masters ${LIST}`, [
-    ['none', root({}), ', got undefined'],
+    ['none', root({}), '; an environment variable may be missing, got undefined'],
+    ['an empty text', root({ masters: '' }), '; an environment variable may be missing, got ""'],
     ['an empty list', root([]), ', got []'],
     ['one address', root({ masters: 'redis://a' }), '; one address goes into a list, such as [url], got "redis://a"'],
     [
