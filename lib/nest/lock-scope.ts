@@ -33,8 +33,8 @@ export class LockContext {
 }
 
 const DONE = Promise.resolve();
-// More than there are runs that overlap: each of 20,000 nested calls would look through all around it.
-const LOOKED_THROUGH = 1_000;
+// Chains of so many scopes are not looked through.
+const SHORT = 4;
 
 // A lock that is held while work runs: the last of the pieces of work that rely on it releases it.
 export class LockScope {
@@ -43,6 +43,9 @@ export class LockScope {
   outer: LockScope | undefined;
   // What counts this one, also when the scope around it is forgotten.
   private surroundings: { inner: number } | undefined;
+  // At most so many are around this one, and from so many on those that have ended are forgotten.
+  private depth = 0;
+  private limit = SHORT;
 
   private constructor(
     readonly lock: Lock,
@@ -71,12 +74,12 @@ export class LockScope {
   run<T>(work: () => T): T {
     const { innermost } = this.context;
     if (innermost && !this.surroundings) {
-      for (let scope: LockScope | undefined = innermost, kept = 0; scope && kept < LOOKED_THROUGH; kept++) {
-        scope = scope.forgetEnded();
-      }
       this.outer = innermost;
       this.surroundings = innermost.shared;
       this.surroundings.inner++;
+      this.depth = innermost.depth + 1;
+      this.limit = innermost.limit;
+      if (this.depth > this.limit) LockScope.forgetEnded(this);
     }
     return this.context.run(this, this.lock.observed(work));
   }
@@ -98,10 +101,15 @@ export class LockScope {
     return surroundings ? this.context.run(undefined, () => this.lock.release()) : this.lock.release();
   }
 
-  // Work that begins its next run inside of its lock, as with a timer, would link the scopes of all runs. Returns
-  // the scope around this one.
-  private forgetEnded(): LockScope | undefined {
-    while (this.outer?.shared.users === 0) this.outer = this.outer.outer;
-    return this.outer;
+  // Work that begins its next run inside of its lock, as with a timer, would link the scopes of all runs. They are looked
+  // through when their number has doubled, so that a run costs the same, however many are around it.
+  private static forgetEnded(innermost: LockScope): void {
+    let [scope, depth] = [innermost, 0];
+    while (scope.outer) {
+      if (scope.outer.ended) scope.outer = scope.outer.outer;
+      else [scope, depth] = [scope.outer, depth + 1];
+    }
+    innermost.depth = depth;
+    innermost.limit = Math.max(SHORT, 2 * depth);
   }
 }

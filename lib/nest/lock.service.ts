@@ -382,11 +382,11 @@ export class LockService {
     try {
       result = await returned;
       check?.(result);
+      scope.throwIfLost();
     } catch (error) {
       void scope.end();
       throw error;
     }
-    scope.throwIfLost();
     await scope.end();
     // Clocks may have disagreed until the masters answered.
     scope.throwIfLost();

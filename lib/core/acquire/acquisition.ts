@@ -128,7 +128,7 @@ export class Acquisition {
       for (let attempt = 1; ; attempt++) {
         while (entry && !entry.isAdmitted && !waiter.isOver) await waiter.pause(undefined, this.watch);
         waiter.check();
-        if (first !== undefined && this.isPassed) throw PASSED;
+        if (first !== undefined && this.isPassed) throw PASSED; // @mutant parts-kept-from-a-nested-call
         this.passed = waiter.takeOffered();
         if (this.passed) return (leasedKeys = this.passed.leasedKeys);
         // An acquisition that finds no other ahead of it makes one full attempt, however small its budget.

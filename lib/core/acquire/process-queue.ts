@@ -232,6 +232,7 @@ class ResourceQueue extends LinkedList<Place> implements Queue {
     this.remove(place);
     this.add(place, next);
     if (next.isAdmitted && !place.isAdmitted) this.admit(place);
+    this.admitMore();
     place.occupant.wake();
     // One that has taken another resource alone, and waits for this one, gives it back.
     for (let passed: Place | undefined = next; passed?.isAdmitted === true; passed = passed.after) {
@@ -432,15 +433,23 @@ export class WaitQueue {
   }
 
   // A nested call goes ahead of those that wait for its chain to end: they wait for it anyway. Where one of them is nested
-  // in a lock that this call wants, those before that one wait for its chain from now on, too.
+  // in a lock for which this call waits, maybe through others, those before that one wait for its chain from now on, too.
   private nest(places: readonly Place[], held: readonly string[]): void {
     const waiters = this.waitersFor(held);
     for (const place of places) place.queue?.advance(place, waiters);
     const wanted = new Set(places.map(({ resource }) => resource));
-    for (const place of waiters) {
-      const outer = place.occupant.held?.();
-      const isWanted = outer?.some((resource) => wanted.has(resource)); // @mutant nested-calls-judged-once
-      if (outer && isWanted) place.queue?.advance(place, this.waitersFor(outer));
+    // The nearest ones were found first.
+    const nested = new Set([...waiters].filter(({ occupant }) => occupant.held).reverse());
+    for (let count = -1; count !== nested.size;) {
+      count = nested.size;
+      for (const place of nested) {
+        const outer = place.occupant.held?.() ?? [];
+        const isWanted = outer.some((resource) => wanted.has(resource)); // @mutant nested-calls-judged-once
+        if (!isWanted) continue;
+        wanted.add(place.resource);
+        nested.delete(place);
+        place.queue?.advance(place, this.waitersFor(outer));
+      }
     }
   }
 

@@ -28,6 +28,8 @@ const FIRST_SEEDS = {
   'barriers not looked at': 145,
   'barrier on one master': 145,
   'a second address of a master judges its clock': 285,
+  'parts kept from a nested call': 780,
+  'nested calls are judged once': 2_050,
 };
 
 /** Name, and an object with the anchors and the lines that replace theirs. */
@@ -145,6 +147,7 @@ export const MUTANTS = [
     },
   ],
   ['a nested call waits for its own chain', { 'nested-call-waits-for-its-own-chain': '' }],
+  ['parts kept from a nested call', { 'parts-kept-from-a-nested-call': '' }],
   ['nested calls are judged once', { 'nested-calls-judged-once': 'const isWanted = false;' }],
   [
     'ended wait not blamed',

@@ -159,6 +159,7 @@ export const PROFILES: Readonly<Record<string, MutantProfile>> = {
   },
   'last come, first served': { profile: { ...CROWDED, processes: [2] } },
   'a nested call waits for its own chain': { profile: NESTED },
+  'parts kept from a nested call': { profile: { ...NESTED, processes: [1] } },
   'nested calls are judged once': { profile: NESTED },
   'a first attempt counts as holding': { profile: CROWDED },
   'ended wait not blamed': { profile: CROWDED },

@@ -7,21 +7,27 @@ const LOOKS_EVERY = 20;
 /** How long a nested call takes at most to take keys that are free: a poll, and an attempt. */
 const TAKES_WITHIN = 1_000;
 
-/** Without faults, a nested call does not wait for keys that no call has while all holders wait, too. */
+/**
+ * Without faults, a nested call gets its keys while all holders wait, too: no call has them, or only one that waits for
+ * the rest of its own. Across processes, the two may wait for each other.
+ */
 export function watchNested(actor: Actor, world: World): void {
   const { actors, scheduler, endpoints, assumptions } = world;
   if (!world.isQuiet || !assumptions.ratesAreNormal) return;
   const { keys } = actor.node.redlock['keyspace'].namesOf(actor.operation.resources);
-  const isTaken = () => endpoints.some(({ server }) => server && keys.some((key) => server.data.exists(key)));
+  const look = () => endpoints.map(({ server }) => keys.map((key) => server?.data.get(key)).join()).join(';');
+  const isElsewhere = ({ node, isDone }: Actor) => !isDone && node !== actor.node;
   const works = (holder: Actor) => holder.isHolding && !actors.some(({ outer, isDone }) => outer === holder && !isDone);
-  let since = scheduler.now;
-  const look = (): void => {
+  let [since, seen] = [scheduler.now, look()];
+  const check = (): void => {
     if (!actor.isWaiting) return;
-    if (isTaken() || actors.some(works)) since = scheduler.now;
+    const now = look();
+    if (now !== seen || actors.some((other) => works(other) || isElsewhere(other))) since = scheduler.now;
+    seen = now;
     if (scheduler.now - since > TAKES_WITHIN) {
-      const message = `${actor.name} waits for ${actor.operation.resources.join(', ')}, which no call has`;
+      const message = `${actor.name} waits for ${actor.operation.resources.join(', ')}, and no call works`;
       world.report(new Violation('no two calls of one process wait for each other', scheduler.now, message));
-    } else scheduler.after(LOOKS_EVERY, look);
+    } else scheduler.after(LOOKS_EVERY, check);
   };
-  look();
+  check();
 }

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, it } from '@jest/globals';
-import type { Lock, LockService, WithLockOptions } from 'nestjs-redlock';
+import { type Lock, LockLostError, type LockService, type WithLockOptions } from 'nestjs-redlock';
 import { ManualClock, memoryLockService, memoryMasters } from 'nestjs-redlock/testing';
 import { Chance } from '../../simulation/engine/chance.js';
 import { shareOf } from '../../support/share.js';
@@ -57,9 +57,9 @@ async function run(locks: LockService, call: Call, pause: Pause): Promise<string
   });
 }
 
-function stage() {
+function stage(options: { readonly lockOrder?: 'error' } = {}) {
   const clock = new ManualClock();
-  const locks = memoryLockService({ clock });
+  const locks = memoryLockService({ clock, ...options });
   const pause: Pause = (milliseconds) => new Promise((go) => void clock.schedule(milliseconds, () => go()));
   return { clock, locks, pause, turns: [] as string[] };
 }
@@ -272,6 +272,75 @@ it('A nested call passes no call that waits for a lock which the chain of anothe
   await clock.advance(5_000);
   await Promise.all([chain, late, ...holders, both]);
   expect(turns).toEqual(['both', 'nested']);
+});
+
+it('A nested call passes those that wait for its chain, also through two other chains', async () => {
+  const { clock, locks, turns, pause } = stage();
+  const chain = (outer: string, inner: string, after: number): Promise<unknown> =>
+    locks.withLock(outer, { wait: WAIT }, async () => {
+      await pause(after);
+      await locks.withLock(inner, { wait: WAIT }, () => void turns.push(outer));
+    });
+  const chains = [chain('a', 'b', 40), chain('b', 'c', 30), chain('c', 'd', 20)];
+  await clock.advance(10);
+  const both = locks.withLock(['a', 'd'], { wait: WAIT }, () => void turns.push('both'));
+  await clock.advance(100);
+  await Promise.all([...chains, both]);
+  expect(turns).toEqual(['c', 'b', 'a', 'both']);
+});
+
+it('A shared nested call that passes an exclusive one runs beside the shared holder', async () => {
+  const { clock, locks, turns, pause } = stage();
+  const shared = { wait: WAIT, mode: 'shared' } as const;
+  const holders = [locks.withLock('a', shared, () => pause(6_000)), locks.withLock('b', () => pause(5_000))];
+  await clock.advance(1);
+  const reader = locks.withLock(['a', 'b'], shared, () => void turns.push('reader'));
+  const chain = locks.withLock('c', async () => {
+    await pause(20);
+    await locks.withLock('a', shared, () => void turns.push('nested'));
+  });
+  await clock.advance(1);
+  const writer = locks.withLock(['a', 'c'], { wait: WAIT }, () => void turns.push('writer'));
+  await clock.advance(10_000);
+  await Promise.all([...holders, reader, chain, writer]);
+  expect(turns).toEqual(['nested', 'reader', 'writer']);
+});
+
+it('A lock that was lost inside of an outer one does not open the outer one to other chains', async () => {
+  const { clock, locks, pause } = stage({ lockOrder: 'error' });
+  const chain = (first: string, second: string): Promise<unknown> =>
+    locks.withLock('gate', { wait: WAIT }, async () => {
+      const lost = locks.withLock('lost', { ttl: 100, maxHold: 200 }, () => pause(400));
+      await expect(lost).rejects.toThrow(LockLostError);
+      return locks.withLock(first, () => locks.withLock(second, () => 'ran'));
+    });
+  const chains = Promise.all([chain('a', 'b'), chain('b', 'a')]);
+  await clock.advance(2_000);
+  expect(await chains).toEqual(['ran', 'ran']);
+});
+
+it.each<[string, (run: number) => string, WithLockOptions, number]>([
+  ['its lock', (run) => `run:${run}`, {}, 1],
+  ['its lock, which is lost', (run) => `run:${run}`, { ttl: 100, maxHold: 100 }, 1],
+  ['the lock of all runs', () => 'run', { reentrant: true }, 1],
+  ['the lock of all runs, in another one', () => 'run', { reentrant: true }, 2],
+])('Work that begins its next run inside of %s keeps no earlier runs', async (_, key, options, overlapping) => {
+  const { clock, locks, pause } = stage();
+  const depths: number[] = [];
+  const runs = 60;
+  const run = (): Promise<unknown> =>
+    locks
+      .withLock(key(depths.length), { ...options, wait: WAIT }, async () => {
+        depths.push(locks['context'].all.length);
+        if (depths.length < runs) void pause(1_000).then(run);
+        await pause(overlapping * 1_000 + 100);
+      })
+      .catch(() => undefined);
+  const all = overlapping > 1 ? locks.withLock('outer', async () => (await run(), pause(runs * 1_000))) : run();
+  await clock.advance(runs * 1_100);
+  await all;
+  expect(depths).toHaveLength(runs);
+  expect(Math.max(...depths)).toBeLessThan(12);
 });
 
 it('Work that begins its next run inside of its lock keeps none of the locks of earlier runs', async () => {
