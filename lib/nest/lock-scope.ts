@@ -33,7 +33,7 @@ export class LockContext {
 }
 
 const DONE = Promise.resolve();
-// Chains of so many scopes are not looked through.
+// A chain of at most so many scopes is not searched for ended ones.
 const SHORT = 4;
 
 // A lock that is held while work runs: the last of the pieces of work that rely on it releases it.
@@ -43,7 +43,7 @@ export class LockScope {
   outer: LockScope | undefined;
   // What counts this one, also when the scope around it is forgotten.
   private surroundings: { inner: number } | undefined;
-  // At most so many are around this one, and from so many on those that have ended are forgotten.
+  // The number of scopes around this one, ended ones included, and the one above which these are searched for.
   private depth = 0;
   private limit = SHORT;
 
@@ -101,8 +101,8 @@ export class LockScope {
     return surroundings ? this.context.run(undefined, () => this.lock.release()) : this.lock.release();
   }
 
-  // Work that begins its next run inside of its lock, as with a timer, would link the scopes of all runs. They are looked
-  // through when their number has doubled, so that a run costs the same, however many are around it.
+  // Work that begins its next run inside of its lock, as with a timer, would link the scopes of all runs. The chain is
+  // searched when it has doubled, so that a run costs the same, however long it is.
   private static forgetEnded(innermost: LockScope): void {
     let [scope, depth] = [innermost, 0];
     while (scope.outer) {
