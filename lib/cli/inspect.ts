@@ -27,7 +27,7 @@ export function inspect(
 
 async function inspectPermits(context: CommandContext, resource: string, given: string): Promise<number> {
   const { terminal, json } = context;
-  const permits = parsePermits('permits', Number(given));
+  const permits = parsePermits('--permits', /^\d+$/.test(given) ? Number(given) : given);
   const { inspection, lock, taken } = await inSession(context, async ({ redlock }) => ({
     inspection: await redlock.inspector.inspectPermits(resource, permits),
     lock: await redlock.inspector.inspect(resource),

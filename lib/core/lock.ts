@@ -110,7 +110,8 @@ export class Lock implements AsyncDisposable {
    * @throws {RedlockConfigError} if the ttl is invalid
    */
   async extend(ttl?: Duration): Promise<void> {
-    await this.#lease.extend(ttl === undefined ? undefined : resolveTtl(this.#lease.context.settings, ttl));
+    const { settings } = this.#lease.context;
+    await this.#lease.extend(ttl === undefined ? undefined : resolveTtl(settings, ttl, 'lock.extend: ttl'));
   }
 
   /**

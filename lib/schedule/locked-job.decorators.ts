@@ -202,13 +202,13 @@ function resolveSchedule(declaration: JobDeclaration): JobSchedule {
   }
   const { schedule: expression, options } = declaration;
   if (typeof (expression as unknown) !== 'string') {
-    throw new RedlockConfigError(`${where}: expression`, expression, 'must be a cron expression');
+    throw new RedlockConfigError(`${where}: expression`, expression, "must be a cron expression, as in '0 3 * * *'");
   }
   try {
     return new CronSchedule(expression, options.timeZone);
   } catch (error) {
     const [reason = ''] = error instanceof Error ? error.message.split('\n') : [];
-    const requirement = `must be a cron expression with a tick: ${reason}`;
+    const requirement = `must be a cron expression with a tick, as in '0 3 * * *': ${reason}`;
     throw new RedlockConfigError(`${where}: expression`, expression, requirement);
   }
 }

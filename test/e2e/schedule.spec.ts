@@ -246,7 +246,7 @@ describe('A job that is declared wrongly', () => {
     ['a placeholder', job({ name: 'report:{id}' }), '{id}'],
     ['a name that another job has', { imports: complete, providers: twins }, 'must be different for each job'],
     ['an invalid expression', job({ name: 'x' }, '61 * * * *'), 'Field value (61) is out of range'],
-    ['an expression without ticks', job({ name: 'x' }, '0 0 30 2 *'), 'must be a cron expression with a tick'],
+    ['an expression without ticks', job({ name: 'x' }, '0 0 30 2 *'), "must be a cron expression with a tick, as in '0 3 * * *'"],
     ['a wrong time zone', job({ name: 'x', timeZone: 'Berlin' }), 'timeZone'],
     ['a ttl beyond maxTtl', job({ name: 'x', ttl: '31s' }), 'must be at most maxTtl'],
     ['the name that the time zone has elsewhere', job({ name: 'x', tz: 'UTC' }), 'did you mean timeZone?'],

@@ -327,7 +327,8 @@ describe('Shared locks and permits', () => {
         ...{ resource: 'stripe', permits: 3, taken: 1, waiting: 0, slots: states },
       });
       const wrong = await run('inspect', 'stripe', '--permits', 'many');
-      expect(wrong).toMatchObject({ status: 2, stderr: expect.stringContaining('permits must be an integer from 1') });
+      const refusal = 'error: --permits must be an integer from 1 to 1000, got "many"\n';
+      expect(wrong).toMatchObject({ status: 2, stderr: refusal });
     });
   });
 
