@@ -2,7 +2,7 @@ import type { Type } from '@nestjs/common';
 import type { DiscoveryService, ModuleRef } from '@nestjs/core';
 import 'reflect-metadata';
 import { RedlockConfigError } from '../core/errors.js';
-import { type CALLED_METHODS, checkLockService, tokenFor } from './lock-service.token.js';
+import { CALLED_METHODS, checkLockService, tokenFor } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';
 import { injectProperty, memberOf } from './lockable-method.js';
 import { RUNTIME_STARTER, type RuntimeStarter } from './redlock.runtime.js';
@@ -42,6 +42,27 @@ function declarationsOf(key: symbol, prototype: object): readonly MethodDeclarat
   return [...inherited.filter(({ property }) => !redeclared.has(property)), ...own];
 }
 
+// With which decorator of this package a method is declared; `undefined` if the application calls it.
+export function decoratorOf(prototype: object, method: string): string | undefined {
+  const declared = Object.values(CALLED_METHODS).flatMap(({ key }) => declarationsOf(key, prototype));
+  return declared.find(({ property }) => property === method)?.where.split(' ')[0];
+}
+
+// What the decorators of `@nestjs/schedule` leave on a method, above ours or below.
+const UNLOCKED = {
+  SCHEDULE_CRON_OPTIONS: '@Cron',
+  SCHEDULE_INTERVAL_OPTIONS: '@Interval',
+  SCHEDULE_TIMEOUT_OPTIONS: '@Timeout',
+};
+
+function refuseScheduled({ where }: MethodDeclaration, method: unknown): void {
+  for (const [key, decorator] of Object.entries(UNLOCKED)) {
+    if (typeof method !== 'function' || !Reflect.hasMetadata(key, method)) continue;
+    const requirement = `remove ${decorator}, which runs the method without the lock`;
+    throw new RedlockConfigError(where, decorator, requirement, `${where}: ${requirement}`);
+  }
+}
+
 function ownOf(key: symbol, prototype: object): readonly MethodDeclaration[] {
   return (Reflect.getOwnMetadata(key, prototype) as MethodDeclaration[] | undefined) ?? [];
 }
@@ -73,6 +94,7 @@ export function declaredMethods<D extends MethodDeclaration>(
     const declarations = prototype ? (declarationsOf(key, prototype) as readonly D[]) : [];
     return declarations.map((declaration) => {
       refuseManyInstances(declaration, wrapper);
+      refuseScheduled(declaration, Reflect.get(instance, declaration.property));
       const method = () => Reflect.get(instance, declaration.property) as (argument: unknown) => unknown;
       const call = (argument: unknown): unknown => Reflect.apply(method(), instance, [argument]);
       return { declaration, locks: lockServiceOf(declaration, modules, module), method: method(), call };

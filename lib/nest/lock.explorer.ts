@@ -1,5 +1,6 @@
 import { type DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { RedlockConfigError } from '../core/errors.js';
+import { decoratorOf } from './declared-methods.js';
 import { CALLED_METHODS, checkLockService, getLockServiceToken } from './lock-service.token.js';
 import 'reflect-metadata';
 import type { LockService } from './lock.service.js';
@@ -36,12 +37,20 @@ export const LOCK_INTERCEPTOR = Symbol.for('nestjs-redlock:lock-interceptor');
 
 // Packages call these methods without Nest's interceptors. Each metadata key has the decorators that set it.
 const CALLED_DIRECTLY = [
-  ['SCHEDULER_TYPE', '@Cron, @Interval or @Timeout'],
-  ['EVENT_LISTENER_METADATA', '@OnEvent'],
-  ['bull:module_queue_process', '@Process'],
-  ['bullmq:worker_events_metadata', '@OnWorkerEvent'],
-  ['bullmq:queue_events_metadata', '@OnQueueEvent'],
+  ['SCHEDULER_TYPE', 'a method under @Cron, @Interval or @Timeout'],
+  ['EVENT_LISTENER_METADATA', 'a method under @OnEvent'],
+  ['bull:module_queue_process', 'a method under @Process'],
+  ['bullmq:worker_events_metadata', 'a method under @OnWorkerEvent'],
+  ['bullmq:queue_events_metadata', 'a method under @OnQueueEvent'],
 ] as const;
+// So does Nest itself.
+const HOOKS = new Set([
+  'onModuleInit',
+  'onApplicationBootstrap',
+  'onModuleDestroy',
+  'beforeApplicationShutdown',
+  'onApplicationShutdown',
+]);
 // On a class whose method `process` BullMQ calls.
 const BULLMQ_PROCESSOR = 'bullmq:processor_metadata';
 
@@ -49,9 +58,9 @@ const BULLMQ_PROCESSOR = 'bullmq:processor_metadata';
 const NO_HANDLER =
   /^(SCHEDULE|EVENT_LISTENER|bull|design:|self:|optional:|scope:|__(injectable|interceptors|guards|pipes|exceptionFilters)__)/;
 
-// Refuses `LockInterceptor` where Nest would not run it: on a method that a package calls directly. On a class, it may
-// be meant for other methods: it is refused only if the metadata rules out that anything else in the class is a
-// handler.
+// Refuses `LockInterceptor` where Nest would not run it: on a method that is called directly, or that is no handler. On a
+// class, it may be meant for other methods: it is refused only if the metadata rules out that anything else in the class
+// is a handler.
 function refuseUnintercepted(prototype: object): void {
   const owner: unknown = prototype.constructor;
   if (typeof owner !== 'function') return;
@@ -59,18 +68,25 @@ function refuseUnintercepted(prototype: object): void {
     name,
     method: Reflect.get(prototype, name) as object,
   }));
-  const isForClass = isLocked(owner) && [owner, ...methods.map(({ method }) => method)].every(canBeNoHandler);
-  for (const { name, method } of methods) {
-    const caller = directCallerOf(owner, name, method);
-    if (caller === undefined || !(isForClass || isLocked(method))) continue;
-    const where = isLocked(method) ? `${owner.name}.${name}` : `class ${owner.name}`;
-    throw new RedlockConfigError(
-      `LockInterceptor on ${where}`,
-      `${owner.name}.${name}`,
-      `cannot lock a method under ${caller}, for which Nest runs no interceptors: it would run without the lock. Write ` +
-        '@WithLock(key, options) on the method instead',
-    );
-  }
+  const isHandler = ({ method }: NamedMethod): boolean => !canBeNoHandler(owner) || !canBeNoHandler(method);
+  const isForClass = isLocked(owner) && !methods.some(isHandler);
+  const locked = methods.filter(({ method }) => isForClass || isLocked(method));
+  const called = locked.find((each) => directCallOf(prototype, each) !== undefined);
+  const refused = called ?? locked.find((each) => !isHandler(each));
+  if (!refused) return;
+  const what = directCallOf(prototype, refused) ?? 'a method that is no handler of requests or messages';
+  const method = `${owner.name}.${refused.name}`;
+  throw new RedlockConfigError(
+    `LockInterceptor on ${isLocked(refused.method) ? method : `class ${owner.name}`}`,
+    method,
+    `cannot lock ${what}, for which Nest runs no interceptors: it would run without the lock. Write ` +
+      '@WithLock(key, options) on the method instead',
+  );
+}
+
+interface NamedMethod {
+  readonly name: string;
+  readonly method: object;
 }
 
 function isLocked(target: object): boolean {
@@ -87,8 +103,12 @@ function canBeNoHandler(target: object): boolean {
   return Reflect.getMetadataKeys(target).every((key) => typeof key === 'string' && NO_HANDLER.test(key));
 }
 
-function directCallerOf(owner: object, name: string, method: object): string | undefined {
-  if (name === 'process' && Reflect.hasMetadata(BULLMQ_PROCESSOR, owner)) return '@Processor';
+function directCallOf(prototype: object, { name, method }: NamedMethod): string | undefined {
+  if (name === 'process' && Reflect.hasMetadata(BULLMQ_PROCESSOR, prototype.constructor))
+    return 'a method under @Processor';
+  if (HOOKS.has(name)) return 'a hook';
+  const decorator = decoratorOf(prototype, name);
+  if (decorator !== undefined) return `a method under ${decorator}`;
   return CALLED_DIRECTLY.find(([key]) => Reflect.hasMetadata(key, method))?.[1];
 }
 

@@ -24,21 +24,6 @@ interface Switches {
 // `@nestjs/schedule` provides the options of its module under this token.
 const SCHEDULE_OPTIONS = 'SCHEDULE_MODULE_OPTIONS';
 
-// What its decorators leave on a method, in any order.
-const UNLOCKED = {
-  SCHEDULE_CRON_OPTIONS: '@Cron',
-  SCHEDULE_INTERVAL_OPTIONS: '@Interval',
-  SCHEDULE_TIMEOUT_OPTIONS: '@Timeout',
-};
-
-function refuseUnlocked({ declaration: { where }, method }: DeclaredMethod<JobDeclaration>): void {
-  for (const [key, decorator] of Object.entries(UNLOCKED)) {
-    if (typeof method !== 'function' || !Reflect.hasMetadata(key, method)) continue;
-    const requirement = `remove ${decorator}, which runs the method without the lock`;
-    throw new RedlockConfigError(where, decorator, requirement, `${where}: ${requirement}`);
-  }
-}
-
 export interface ScheduledJob {
   readonly declaration: JobDeclaration;
   readonly locks: LockService;
@@ -102,9 +87,7 @@ export class Jobs {
     return this.observers.add(observer);
   }
 
-  private schedule(declared: DeclaredMethod<JobDeclaration>, clock: JobClock): ScheduledJob {
-    const { declaration, locks, call } = declared;
-    refuseUnlocked(declared);
+  private schedule({ declaration, locks, call }: DeclaredMethod<JobDeclaration>, clock: JobClock): ScheduledJob {
     const { observer, settings } = locks.environment;
     const stopping = new AbortController();
     const job = new Job(resolveJob(declaration, locks), {

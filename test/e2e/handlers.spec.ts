@@ -17,9 +17,11 @@ import {
 } from '@nestjs/common';
 import { OnEvent } from '@nestjs/event-emitter';
 import { EventPattern } from '@nestjs/microservices';
-import { Cron, Interval, Timeout } from '@nestjs/schedule';
+import { Cron, Interval, ScheduleModule, Timeout } from '@nestjs/schedule';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { LockInterceptor, LockService, WithLock } from 'nestjs-redlock';
+import { Leader, RedlockLeaderModule } from 'nestjs-redlock/leader';
+import { LockedInterval, RedlockScheduleModule } from 'nestjs-redlock/schedule';
 import { memoryLockService } from 'nestjs-redlock/testing';
 import { boot, closeAll, externally, listen, logs, refusalOf } from './support/applications.js';
 import { Locks } from './support/locks.js';
@@ -41,18 +43,18 @@ describe('Handlers that Nest does not intercept', () => {
   const Processor = (name: string) => SetMetadata('bullmq:processor_metadata', { name });
 
   const refusal = (where: string, caller: string, method: string) =>
-    `LockInterceptor on ${where} cannot lock a method under ${caller}, for which Nest runs no interceptors: it would run ` +
+    `LockInterceptor on ${where} cannot lock ${caller}, for which Nest runs no interceptors: it would run ` +
     `without the lock. Write @WithLock(key, options) on the method instead, got "${method}"`;
 
   describe('LockInterceptor on a method for which Nest runs no interceptors is refused at boot', () => {
     it.each<[string, MethodDecorator, string]>([
-      ['@Cron', Cron('0 0 1 1 *'), '@Cron, @Interval or @Timeout'],
-      ['@Interval', Interval(60_000), '@Cron, @Interval or @Timeout'],
-      ['@Timeout', Timeout(60_000), '@Cron, @Interval or @Timeout'],
-      ['@OnEvent', OnEvent('order.created'), '@OnEvent'],
-      ['@Process', SetMetadata('bull:module_queue_process', {}), '@Process'],
-      ['@OnWorkerEvent', SetMetadata('bullmq:worker_events_metadata', {}), '@OnWorkerEvent'],
-      ['@OnQueueEvent', SetMetadata('bullmq:queue_events_metadata', {}), '@OnQueueEvent'],
+      ['@Cron', Cron('0 0 1 1 *'), 'a method under @Cron, @Interval or @Timeout'],
+      ['@Interval', Interval(60_000), 'a method under @Cron, @Interval or @Timeout'],
+      ['@Timeout', Timeout(60_000), 'a method under @Cron, @Interval or @Timeout'],
+      ['@OnEvent', OnEvent('order.created'), 'a method under @OnEvent'],
+      ['@Process', SetMetadata('bull:module_queue_process', {}), 'a method under @Process'],
+      ['@OnWorkerEvent', SetMetadata('bullmq:worker_events_metadata', {}), 'a method under @OnWorkerEvent'],
+      ['@OnQueueEvent', SetMetadata('bullmq:queue_events_metadata', {}), 'a method under @OnQueueEvent'],
     ])('%s', async (_, decorator, caller) => {
       @Injectable()
       class Above {
@@ -91,8 +93,53 @@ describe('Handlers that Nest does not intercept', () => {
       class Letters {
         async process(): Promise<void> {}
       }
-      expect(await messageOf(bootWith(Mails))).toBe(refusal('Mails.process', '@Processor', 'Mails.process'));
-      expect(await messageOf(bootWith(Letters))).toBe(refusal('class Letters', '@Processor', 'Letters.process'));
+      expect(await messageOf(bootWith(Mails))).toBe(
+        refusal('Mails.process', 'a method under @Processor', 'Mails.process'),
+      );
+      expect(await messageOf(bootWith(Letters))).toBe(
+        refusal('class Letters', 'a method under @Processor', 'Letters.process'),
+      );
+    });
+
+    it('a method of this package, a hook, and what no package can know as a handler', async () => {
+      @Injectable()
+      class Job {
+        @LockedInterval('1h', { name: 'x' })
+        @UseInterceptors(Locked)
+        async run(): Promise<void> {}
+      }
+      @Injectable()
+      class Reign {
+        @UseInterceptors(Locked)
+        @Leader('x')
+        async lead(): Promise<void> {}
+      }
+      @Injectable()
+      class Hooks {
+        @UseInterceptors(Locked)
+        onModuleInit(): void {}
+      }
+      @Injectable()
+      class Service {
+        @UseInterceptors(Locked)
+        async run(): Promise<void> {}
+      }
+      @Injectable()
+      @UseInterceptors(Locked)
+      class Whole {
+        async run(): Promise<void> {}
+      }
+      const job = boot({
+        imports: [new Locks().module(), ScheduleModule.forRoot(), RedlockScheduleModule],
+        providers: [Job],
+      });
+      expect(await messageOf(job)).toBe(refusal('Job.run', 'a method under @LockedInterval', 'Job.run'));
+      const reign = boot({ imports: [new Locks().module(), RedlockLeaderModule], providers: [Reign] });
+      expect(await messageOf(reign)).toBe(refusal('Reign.lead', 'a method under @Leader', 'Reign.lead'));
+      expect(await messageOf(bootWith(Hooks))).toBe(refusal('Hooks.onModuleInit', 'a hook', 'Hooks.onModuleInit'));
+      const none = 'a method that is no handler of requests or messages';
+      expect(await messageOf(bootWith(Service))).toBe(refusal('Service.run', none, 'Service.run'));
+      expect(await messageOf(bootWith(Whole))).toBe(refusal('class Whole', none, 'Whole.run'));
     });
 
     it('a method that is a route as well, of which only half of the calls would be locked', async () => {

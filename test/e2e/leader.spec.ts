@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Inject, Injectable, type Provider, Scope } from '@nestjs/common';
+import { Cron, Interval, Timeout } from '@nestjs/schedule';
 import { TerminusModule } from '@nestjs/terminus';
 import type { TestingModule } from '@nestjs/testing';
 import { LockService, QuorumUnavailableError, type RedlockModuleOptions, WithLock } from 'nestjs-redlock';
@@ -314,6 +315,20 @@ describe('A method under @Leader that is declared wrongly', () => {
     await expect(boot({ imports: [RedlockLeaderModule], providers: [declared('x')] })).rejects.toThrow(
       'import RedlockModule.forRoot(...) beside RedlockLeaderModule',
     );
+  });
+
+  it.each([
+    ['@Cron', Cron('0 0 1 1 *')],
+    ['@Interval', Interval(60_000)],
+    ['@Timeout', Timeout(60_000)],
+  ])('is refused with %s, which would run it on each instance', async (name, scheduled) => {
+    class Syncs {
+      @scheduled
+      @Leader('sync')
+      async run(): Promise<void> {}
+    }
+    const refusal = `@Leader on Syncs.run: remove ${name}, which runs the method without the lock`;
+    await expect(bootWith(Syncs)).rejects.toThrow(refusal);
   });
 
   it('is refused in a class with a scope', async () => {
