@@ -36,6 +36,16 @@ const DONE = Promise.resolve();
 // A chain of at most so many scopes is not searched for ended ones.
 const SHORT = 4;
 
+// The `then` of a query begins its work, and belongs to the call chain. A promise has begun before.
+function begun<T>(returned: T): T {
+  if (returned instanceof Promise || !isThenable(returned)) return returned;
+  return new Promise((resolve, reject) => void returned.then(resolve, reject)) as T;
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof (value as PromiseLike<unknown> | null | undefined)?.then === 'function';
+}
+
 // A lock that is held while work runs: the last of the pieces of work that rely on it releases it.
 export class LockScope {
   private ended = false;
@@ -81,7 +91,10 @@ export class LockScope {
       this.limit = innermost.limit;
       if (this.depth > this.limit) LockScope.forgetEnded(this);
     }
-    return this.context.run(this, this.lock.observed(work));
+    return this.context.run(
+      this,
+      this.lock.observed(() => begun(work())),
+    );
   }
 
   // Work whose lock was lost must not be reported as a success.

@@ -9,6 +9,7 @@ import {
   type NestInterceptor,
   type Type,
 } from '@nestjs/common';
+import { STATUS_CODES } from 'node:http';
 import { Observable } from 'rxjs';
 import { isConfigError, RedlockConfigError } from '../core/errors.js';
 import type { Duration } from '../core/settings/duration.js';
@@ -25,8 +26,7 @@ import {
 } from './lock-options.js';
 import { checkLockService, tokenFor } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';
-import { LockedStream, responseOf } from './locked-stream.js';
-import { returnsObservable } from './lockable-method.js';
+import { handlerOf, type HandlerShape, LockedStream, responseOf } from './locked-stream.js';
 import { LOCK_INTERCEPTOR } from './lock.explorer.js';
 import { acquireOrFallback } from './with-lock.decorator.js';
 
@@ -39,6 +39,8 @@ export type LockInterceptorKey = LockResource | ((context: ExecutionContext) => 
 type KeyFunction = Extract<LockInterceptorKey, (context: ExecutionContext) => unknown>;
 
 const STATUS = integer(200, 599);
+// What `@Redirect`, `@Render` and `@Sse` leave on a method.
+const OTHERWISE_SENT = ['__redirect__', '__renderTemplate__', '__sse__'];
 
 const OPTIONS = {
   ...METHOD_OPTIONS,
@@ -130,8 +132,8 @@ export function LockInterceptor(
         response?.once('close', stopWaiting);
 
         const lockedRun = async (): Promise<LockedStream | undefined> => {
-          const [owner, handler] = [context.getClass(), context.getHandler().name];
-          const where = `LockInterceptor on ${owner.name}.${handler}`;
+          const handler = handlerOf(context);
+          const { where } = handler;
           const resources = fixed ?? requestKeyOf(where, context, await (key as KeyFunction)(context));
           const hold = await acquireOrFallback(
             this.locks,
@@ -139,11 +141,8 @@ export function LockInterceptor(
             { ...this.options, signal: waiting.signal },
             where,
           );
-          if (!('otherwise' in hold)) {
-            const isObservable = returnsObservable(owner.prototype as object, handler);
-            return new LockedStream(hold, next, subscriber, response, isObservable);
-          }
-          if (this.status !== undefined) setStatus(context, this.status);
+          if (!('otherwise' in hold)) return new LockedStream(hold, next, subscriber, response, handler);
+          if (response) answerWith(context, handler, this.status, hold.otherwise);
           subscriber.next(hold.otherwise);
           subscriber.complete();
           return undefined;
@@ -189,8 +188,20 @@ function httpStatusOf(onLocked: unknown): number | undefined {
   }
 }
 
-function setStatus(context: ExecutionContext, status: number): void {
-  if (context.getType() !== 'http') return;
-  // Express and Fastify both have it.
-  context.switchToHttp().getResponse<{ status(code: number): unknown }>().status(status);
+// Nest sends nothing itself for a handler that has the response, and something else under these decorators.
+function answerWith(
+  context: ExecutionContext,
+  handler: HandlerShape,
+  status: number | undefined,
+  result: unknown,
+): void {
+  if (status !== undefined && OTHERWISE_SENT.some((key) => Reflect.hasMetadata(key, context.getHandler()))) {
+    throw new HttpException(STATUS_CODES[status] ?? '', status);
+  }
+  // Express and Fastify both have these.
+  const response = context
+    .switchToHttp()
+    .getResponse<{ status(code: number): unknown; send(body: unknown): unknown }>();
+  if (status !== undefined) response.status(status);
+  if (handler.answersItself) response.send(result);
 }

@@ -22,6 +22,7 @@ import {
 import type { StateSnapshot } from '../core/state/state-register.js';
 import type { RedlockStatus } from '../core/health/status.js';
 import { LockContext, LockScope } from './lock-scope.js';
+import { refuseStream } from './lockable-method.js';
 import { rejectOnThrow } from './locked-stream.js';
 import {
   type LockedMethodOptions,
@@ -49,6 +50,9 @@ export interface WorkSettings {
   // The work may run inside a lock that its call chain has.
   readonly mayJoin: boolean;
 }
+
+const refuseLoose = (returned: unknown): void =>
+  void refuseStream('withLock', returned, ': await it inside of the work');
 
 interface BegunWork<T> {
   readonly scope: LockScope;
@@ -170,7 +174,7 @@ export class LockService {
       if (typeof work !== 'function') {
         throw new RedlockConfigError('work', work, 'must be a function: withLock(resource, options, work)');
       }
-      return this.runLocked(resources, this.workSettings(options), { work });
+      return this.runLocked(resources, this.workSettings(options), { work, check: refuseLoose });
     });
   }
 

@@ -1,6 +1,9 @@
 import { type CallHandler, type ExecutionContext, Logger, StreamableFile } from '@nestjs/common';
+import { MetadataScanner } from '@nestjs/core';
 import { defer, type Subscriber, type Subscription } from 'rxjs';
+import { RedlockConfigError } from '../core/errors.js';
 import type { LockScope } from './lock-scope.js';
+import { returnsObservable } from './lockable-method.js';
 
 // An async function would do the same for one more promise in each call.
 export function rejectOnThrow<T>(run: () => Promise<T>): Promise<T> {
@@ -23,7 +26,7 @@ export class LockedStream {
     next: CallHandler,
     private readonly subscriber: Subscriber<unknown>,
     private readonly response: ResponseStream | undefined,
-    private readonly isObservable: boolean,
+    private readonly handler: HandlerShape,
   ) {
     if (subscriber.closed) {
       this.over = true;
@@ -50,7 +53,7 @@ export class LockedStream {
   unsubscribe(): void {
     // A handler that has emitted nothing yet may be a promise, which continues and needs its lock. An Observable, or a
     // response that has already begun, belongs to a stream that may never emit again.
-    const isStream = this.isObservable || this.emitted || this.response?.headersSent;
+    const isStream = this.handler.isObservable || this.emitted || this.response?.headersSent;
     if (isStream) this.abandon();
   }
 
@@ -82,8 +85,12 @@ export class LockedStream {
       this.fail(loss);
       return;
     }
+    if (!this.response && isAsyncIterable(this.last)) {
+      this.fail(misplacedStream(this.handler.where, this.last));
+      return;
+    }
     this.over = true;
-    if (this.response && isStillSending(this.response, this.last)) {
+    if (this.response && this.isStillSending(this.response)) {
       this.finishWithResponse(this.response);
       return;
     }
@@ -93,6 +100,13 @@ export class LockedStream {
     const { loss: lossInDoubt } = this.hold.lock;
     if (lossInDoubt) this.subscriber.error(lossInDoubt);
     else this.subscriber.complete();
+  }
+
+  // Nest sends all other values at once and as a whole, after the lock was released, so that the next request finds it
+  // free.
+  private isStillSending(response: ResponseStream): boolean {
+    if (response.writableEnded || response.destroyed) return false;
+    return this.handler.answersItself || mayStream(this.last);
   }
 
   // The handler has returned, but its result is still being written to the response.
@@ -116,7 +130,7 @@ export class LockedStream {
   // lock, so it fails.
   private readonly onLost = (): void => {
     if (this.over) this.response?.destroy();
-    else if (this.emitted || this.isObservable) this.fail(this.hold.lock.loss);
+    else if (this.emitted || this.handler.isObservable) this.fail(this.hold.lock.loss);
   };
 
   // The teardown is application code: an error there must not keep the lock.
@@ -147,6 +161,33 @@ function report(error: unknown): void {
   }
 }
 
+export interface HandlerShape {
+  // The interceptor and the handler, for messages.
+  readonly where: string;
+  // By its declared type.
+  readonly isObservable: boolean;
+  // It has the response: Nest sends nothing of what it returns.
+  readonly answersItself: boolean;
+}
+
+const SCANNER = new MetadataScanner();
+// The first parts of the keys of Nest's metadata of parameters: those of `@Res` and `@Next`.
+const RESPONSE = /^[12]:/;
+
+export function handlerOf(context: ExecutionContext): HandlerShape {
+  const [owner, handler] = [context.getClass(), context.getHandler()];
+  const prototype = owner.prototype as object;
+  // A decorator may have replaced the method by a function of another name.
+  const isHandler = (name: string): boolean => Reflect.get(prototype, name) === handler;
+  const name = SCANNER.getAllMethodNames(prototype).find(isHandler) ?? handler.name;
+  const parameters = (Reflect.getMetadata('__routeArguments__', owner, name) ?? {}) as object;
+  const answersItself =
+    Object.keys(parameters).some((key) => RESPONSE.test(key)) &&
+    Reflect.getMetadata('__responsePassthrough__', owner, name) !== true;
+  const where = `LockInterceptor on ${owner.name}.${name}`;
+  return { where, isObservable: returnsObservable(prototype, name), answersItself };
+}
+
 interface ResponseStream {
   readonly writableEnded: boolean;
   readonly destroyed: boolean;
@@ -164,14 +205,35 @@ export function responseOf(context: ExecutionContext): ResponseStream | undefine
   return typeof stream?.once === 'function' ? stream : undefined;
 }
 
-// A handler that returned a stream, or nothing, may have left the response to code that still writes to it. Nest sends
-// all other values at once and as a whole, after the lock was released, so that the next request finds it free.
-function isStillSending(response: ResponseStream, value: unknown): boolean {
-  if (response.writableEnded || response.destroyed) return false;
-  return value === undefined || value instanceof StreamableFile || isStream(value);
+// A stream, or a plain object around one, as interceptors make them: Nest sends the stream.
+function mayStream(value: unknown): boolean {
+  if (value instanceof StreamableFile || isStream(value)) return true;
+  return isPlain(value) && Object.values(value).some(isStream);
 }
 
-// A Node stream, a web stream, or an Express response that the handler returned.
+// A Node stream, a web stream, what a generator or a web server's handler returns, or an Express response.
 function isStream(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && ('pipe' in value || 'pipeTo' in value);
+  return typeof value === 'object' && value !== null && ('pipe' in value || 'pipeTo' in value || isIterated(value));
+}
+
+function isIterated(value: object): boolean {
+  return Symbol.asyncIterator in value || Object.prototype.toString.call(value) === '[object Response]';
+}
+
+function isPlain(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+// A stream with its own reader is one of a value that is sent as a whole, as far as Nest knows.
+function isAsyncIterable(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value && !('pipe' in value);
+}
+
+// Without an HTTP response, nothing shows when the one who reads it has finished.
+function misplacedStream(where: string, value: unknown): RedlockConfigError {
+  const requirement =
+    'cannot lock what runs after the handler has returned, without an HTTP response: return an Observable';
+  return new RedlockConfigError(where, value, requirement);
 }

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import * as common from '@nestjs/common';
 import {
   ArgumentMetadata,
   Controller,
@@ -10,6 +11,7 @@ import {
   Param,
   type PipeTransform,
   Post,
+  Redirect,
   RequestTimeoutException,
   Res,
   Scope,
@@ -20,13 +22,13 @@ import {
 import { LockInterceptor, type LockInterceptorOptions, LockService } from 'nestjs-redlock';
 import { once } from 'node:events';
 import { get as request, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { from, merge, Observable, Subject, take, throwError } from 'rxjs';
+import { from, map, merge, Observable, Subject, take, throwError } from 'rxjs';
 import { eventually } from '../support/eventually.js';
 import { ADAPTERS } from './support/adapters.js';
 import { listen, type Listening, logs } from './support/applications.js';
 import { deferred, type Deferred, settle } from './support/deferred.js';
 import { LocksPerTest } from './support/locks.js';
-import { PassThrough } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
 
 const locks = new LocksPerTest(3);
 
@@ -44,6 +46,12 @@ describe('LockInterceptor over HTTP', () => {
   });
 
   const idOf = (context: ExecutionContext) => context.switchToHttp().getRequest<{ params: { id: string } }>().params.id;
+  /** Notes whether the lock is held when the response has been sent. */
+  const watchedIdOf = (context: ExecutionContext) => {
+    const response = context.switchToHttp().getResponse<ServerResponse & { raw?: ServerResponse }>();
+    (response.raw ?? response).once('finish', () => handled.push(locks.held ? 'sent under the lock' : 'sent'));
+    return idOf(context);
+  };
   const Locked = (options?: LockInterceptorOptions) =>
     UseInterceptors(LockInterceptor(idOf, { ttl: '10s', ...options }));
 
@@ -126,6 +134,43 @@ describe('LockInterceptor over HTTP', () => {
       return Promise.resolve('ran');
     }
 
+    @Get('nothing/:id')
+    @UseInterceptors(LockInterceptor(watchedIdOf))
+    nothing(): void {
+      handled.push('nothing');
+    }
+
+    @Get('answers/:id')
+    @Locked({ wait: 0, onLocked: { status: 409 } })
+    answers(@Res() response: { send(body: string): void }): void {
+      response.send('ran');
+    }
+
+    @Get('answers-instead/:id')
+    @Locked({ wait: 0, onLocked: (error) => ({ busy: error.resources }) })
+    answersInstead(@Res() response: { send(body: string): void }): void {
+      response.send('ran');
+    }
+
+    @Get('answers-partly/:id')
+    @Locked({ wait: 0, onLocked: { status: 409 } })
+    answersPartly(@Res({ passthrough: true }) _: unknown): string {
+      return 'ran';
+    }
+
+    @Get('redirects/:id')
+    @Redirect('/elsewhere')
+    @Locked({ wait: 0, onLocked: { status: 409 } })
+    redirects(): void {
+      handled.push('redirects');
+    }
+
+    @Sse('reports/:id')
+    @Locked({ wait: 0, onLocked: { status: 409 } })
+    reports(): Observable<unknown> {
+      return from([{ data: 'ran' }]);
+    }
+
     @Get('key-async/:id')
     @UseInterceptors(LockInterceptor(async (context) => Promise.resolve([idOf(context), 'other'])))
     keyAsync(): unknown {
@@ -187,6 +232,12 @@ describe('LockInterceptor over HTTP', () => {
       }
     });
 
+    it('has released the lock of a handler without a result before the response is sent', async () => {
+      expect((await get('nothing/7')).status).toBe(200);
+      await eventually(() => handled.length === 2);
+      expect(handled).toEqual(['nothing', 'sent']);
+    });
+
     it('runs neither the pipes nor the handler when the resource is held', async () => {
       const lock = await occupy('7');
       expect((await get('json/7')).status).toBe(423);
@@ -234,6 +285,19 @@ describe('LockInterceptor over HTTP', () => {
       expect(handled).toEqual([]);
       await lock.release();
       expect(await post()).toEqual([201, 'ran']);
+    });
+
+    it.each([
+      ['answers/7', 409, ''],
+      ['answers-instead/7', 200, '{"busy":["7"]}'],
+      ['answers-partly/7', 409, ''],
+      ['redirects/7', 409, '{"statusCode":409,"message":"Conflict"}'],
+      ['reports/7', 409, '{"statusCode":409,"message":"Conflict"}'],
+    ])('answers in place of a handler that sends its own response: %s', async (path, status, body) => {
+      const lock = await occupy('7');
+      const response = await get(path, { redirect: 'manual' });
+      expect([response.status, await response.text(), handled]).toEqual([status, body, []]);
+      await lock.release();
     });
 
     it('responds with the result of onLocked', async () => {
@@ -326,6 +390,9 @@ describe('LockInterceptor over HTTP', () => {
   });
 });
 
+/** Nest 12 streams what a handler yields; Nest 11 does not. */
+const YIELDING = 'StandardSchemaValidationPipe' in common ? ['generator', 'promised', 'response', 'wrapped'] : [];
+
 describe('LockInterceptor on streams', () => {
   let stream: PassThrough;
   let events: Subject<unknown>;
@@ -360,6 +427,27 @@ describe('LockInterceptor on streams', () => {
     givenBack(@Res() response: PlatformResponse): unknown {
       response.hijack?.();
       return stream.pipe(response.raw ?? response);
+    }
+
+    @Get('generator')
+    async *generator(): AsyncGenerator {
+      yield* stream;
+    }
+
+    @Get('promised')
+    async promised(): Promise<unknown> {
+      return Promise.resolve(this.generator());
+    }
+
+    @Get('response')
+    response(): Response {
+      return new Response(Readable.toWeb(stream) as ReadableStream);
+    }
+
+    @Get('wrapped')
+    @UseInterceptors({ intercept: (_, next) => next.handle().pipe(map((data: unknown) => ({ data }))) })
+    wrapped(): PassThrough {
+      return stream;
     }
 
     @Sse('events')
@@ -419,7 +507,7 @@ describe('LockInterceptor on streams', () => {
 
     const open = (path: string) => Client.get(`${server.url}/${path}`);
 
-    describe.each(['file', 'later', 'manual', 'given-back'])('of a handler that streams: %s', (path) => {
+    describe.each(['file', 'later', 'manual', 'given-back', ...YIELDING])('of a handler that streams: %s', (path) => {
       it('until the response has ended', async () => {
         stream.write('first');
         const client = await open(path);

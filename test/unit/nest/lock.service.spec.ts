@@ -9,7 +9,7 @@ import {
   WithLock,
 } from 'nestjs-redlock';
 import { ManualClock, memoryLockService, MemoryMaster, withLocks } from 'nestjs-redlock/testing';
-import { defer, Observable, take } from 'rxjs';
+import { defer, Observable, of, take } from 'rxjs';
 import { LockContext, LockScope } from '../../../lib/nest/lock-scope.js';
 import { resolveResources } from '../../../lib/core/settings/resources.js';
 import { resolveFixedKey } from '../../../lib/nest/lock-options.js';
@@ -195,11 +195,13 @@ function streaming() {
   return { values, seen };
 }
 
+const HANDLER = { where: 'LockInterceptor on Carts.list', isObservable: false, answersItself: false };
+
 /** The values of a handler under a lock. The handler is not declared to return an Observable. */
-function underLock(lock: Lock, values: Observable<number>): Observable<unknown> {
+function underLock(lock: Lock, values: Observable<unknown>): Observable<unknown> {
   const hold = LockScope.of(lock, new LockContext());
   return new Observable((subscriber) => {
-    const stream = new LockedStream(hold, { handle: () => values }, subscriber, undefined, false);
+    const stream = new LockedStream(hold, { handle: () => values }, subscriber, undefined, HANDLER);
     return () => stream.unsubscribe();
   });
 }
@@ -229,6 +231,18 @@ describe('The stream of a handler', () => {
     expect([error, seen.isOver]).toEqual([expect.any(LockLostError), true]);
   });
 
+  it('is refused if a generator would go on after the lock, without a response that shows when it ends', async () => {
+    const lock = await memoryLockService().acquire('a');
+     
+    const late = (async function* () {
+      yield 1;
+    })();
+    let error: unknown;
+    underLock(lock, of(late)).subscribe({ error: (reason: unknown) => (error = reason) });
+    expect(error).toMatchObject({ message: expect.stringContaining(`${HANDLER.where} cannot lock what runs after`) });
+    expect(lock.isHeld).toBe(false);
+  });
+
   it('does not begin under a lock that has ended', async () => {
     const clock = new ManualClock();
     const lock = await memoryLockService({ clock }).acquire('a', { ttl: 1_000, extend: false });
@@ -243,4 +257,39 @@ describe('The stream of a handler', () => {
 it('An option of one attempt that is inherited is refused', async () => {
   const options: object = Object.create({ ttl: '1s' });
   await expect(memoryLockService().tryAcquire('a', options)).rejects.toThrow(/^options must not inherit an option/);
+});
+
+describe('Work under a lock', () => {
+  const GENERATOR = async function* (): AsyncGenerator<number> {
+    yield Promise.resolve(1);
+  };
+
+  it.each([
+    ['an async generator', GENERATOR],
+    ['an Observable', () => defer(() => [1])],
+    ['a promise of one', async () => Promise.resolve(GENERATOR())],
+  ])('is refused if it returns what would run without the lock: %s', async (_, work: () => unknown) => {
+    const refusal = /^withLock cannot lock what runs after the method has returned: await it inside of the work/;
+    await expect(memoryLockService().withLock('a', work)).rejects.toThrow(refusal);
+  });
+
+  it('includes a query that begins when it is awaited', async () => {
+    const locks = memoryLockService();
+    const query = {
+      then(resolve: (result: unknown) => void) {
+        resolve(locks.current()?.resources);
+      },
+    };
+    await expect(locks.withLock('a', () => query as PromiseLike<unknown>)).resolves.toEqual(['a']);
+  });
+
+  it('fails with the error of a query', async () => {
+    const failing = {
+      then(_: unknown, reject: (error: unknown) => void) {
+        reject(new Error('no such table'));
+      },
+    };
+    const run = memoryLockService().withLock('a', () => failing as unknown as PromiseLike<unknown>);
+    await expect(run).rejects.toThrow('no such table');
+  });
 });
