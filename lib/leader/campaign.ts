@@ -250,7 +250,10 @@ export class Campaign {
       try {
         const given: unknown = typeof data === 'function' ? await (data as () => unknown)() : data;
         const record: LeaderRecord = { term, instance, since: since.getTime(), data: given };
-        await lock.state.set(record, { onUncertain: 'newest', expireAfter: STATE_LIFE });
+        await lock.state.store('the record of the election', record, {
+          onUncertain: 'newest',
+          expireAfter: STATE_LIFE,
+        });
         return;
       } catch (error) {
         if (!lock.isKept) return;

@@ -16,7 +16,13 @@ import { electionResource, type ElectionObserver, leaderFrom, type LeaderReport 
 import { PartObservers } from '../core/observer.js';
 import { quorumOf } from '../core/acquire/quorum-call.js';
 import { SystemRandom } from '../runtime/system.js';
-import { closeOnError, type DeclaredMethod, declaredMethods, refuseDuplicates } from '../nest/declared-methods.js';
+import {
+  closeOnError,
+  type DeclaredMethod,
+  declaredMethods,
+  placeLast,
+  refuseDuplicates,
+} from '../nest/declared-methods.js';
 import { CALLED_METHODS } from '../nest/lock-service.token.js';
 import type { LockService } from '../nest/lock.service.js';
 import { reportTo } from '../nest/module-settings.js';
@@ -173,15 +179,13 @@ export class Elections implements OnModuleInit {
   }
 }
 
-// A method needs what the hooks of the application open, and must end before they close it, or wait for it. Nest calls the
-// hooks of its modules by their distance from the root module, in reverse at the shutdown.
 @Module({})
 class CampaignModule implements OnApplicationBootstrap, OnModuleDestroy {
   constructor(
     @Inject(Elections) private readonly elections: Elections,
     @Inject(ModulesContainer) modules: ModulesContainer,
   ) {
-    for (const module of modules.values()) if (module.metatype === CampaignModule) module.distance = -Infinity;
+    placeLast(CampaignModule, modules);
   }
 
   onApplicationBootstrap(): void {

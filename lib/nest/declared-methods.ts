@@ -1,5 +1,5 @@
 import type { Type } from '@nestjs/common';
-import type { DiscoveryService, ModuleRef } from '@nestjs/core';
+import type { DiscoveryService, ModuleRef, ModulesContainer } from '@nestjs/core';
 import 'reflect-metadata';
 import { RedlockConfigError } from '../core/errors.js';
 import { CALLED_METHODS, checkLockService, tokenFor } from './lock-service.token.js';
@@ -148,6 +148,12 @@ function shareKeys(one: LockService, other: LockService): boolean {
   if (one === other) return true;
   const [a, b] = [one.environment, other.environment];
   return a.settings.keyPrefix === b.settings.keyPrefix && a.servers.some((server) => b.servers.includes(server));
+}
+
+// A method needs what the hooks of the application open, and must end before they close it, or wait for it. Nest calls the
+// hooks of its modules by their distance from the root module, in reverse at the shutdown.
+export function placeLast(module: Type, modules: ModulesContainer): void {
+  for (const each of modules.values()) if (each.metatype === module) each.distance = -Infinity;
 }
 
 // Nest runs no shutdown hooks after a failed start, and open connections would keep the process alive.

@@ -83,5 +83,7 @@ const SHORTEST_LIFE = 30 * DAY;
 // Until after the next tick but one. Masters do not delete values at the same moment: two days more.
 export async function storeRecord(lock: Lock, record: JobRecord, schedule: JobSchedule): Promise<void> {
   const twoPeriods = 2 * (schedule.next(record.tick) - record.tick);
-  await lock.state.set(record, { expireAfter: Math.max(SHORTEST_LIFE, twoPeriods + 2 * DAY) });
+  await lock.state.store('the record of the job', record, {
+    expireAfter: Math.max(SHORTEST_LIFE, twoPeriods + 2 * DAY),
+  });
 }

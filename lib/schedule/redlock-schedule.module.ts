@@ -1,16 +1,34 @@
 import {
-  type BeforeApplicationShutdown,
   Global,
   Inject,
   Module,
   type OnApplicationBootstrap,
+  type OnModuleDestroy,
   type OnModuleInit,
 } from '@nestjs/common';
-import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
-import { closeOnError } from '../nest/declared-methods.js';
+import { DiscoveryModule, DiscoveryService, ModulesContainer } from '@nestjs/core';
+import { closeOnError, placeLast } from '../nest/declared-methods.js';
 import { CALLED_METHODS } from '../nest/lock-service.token.js';
 import { JobHistory } from './job-history.js';
 import { Jobs } from './jobs.js';
+
+@Module({})
+class TickModule implements OnApplicationBootstrap, OnModuleDestroy {
+  constructor(
+    @Inject(Jobs) private readonly jobs: Jobs,
+    @Inject(ModulesContainer) modules: ModulesContainer,
+  ) {
+    placeLast(TickModule, modules);
+  }
+
+  onApplicationBootstrap(): void {
+    this.jobs.start();
+  }
+
+  onModuleDestroy(): void {
+    this.jobs.stop();
+  }
+}
 
 /**
  * Runs the methods under `@LockedCron` and `@LockedInterval`, and provides the {@link JobHistory}.
@@ -19,15 +37,18 @@ import { Jobs } from './jobs.js';
  * imports: [RedlockModule.forRoot([...]), ScheduleModule.forRoot(), RedlockScheduleModule]
  * ```
  *
+ * Jobs tick from the end of the boot on. At the shutdown, their timers end and running jobs are asked to end before other hooks
+ * run; `RedlockModule` waits for them, for at most its `drainTimeout`.
+ *
  * `ScheduleModule.forRoot({ cronJobs: false })` and `{ intervals: false }` turn these jobs off on an instance, too.
  */
 @Global()
 @Module({
-  imports: [DiscoveryModule],
+  imports: [DiscoveryModule, TickModule],
   providers: [Jobs, JobHistory, { provide: CALLED_METHODS.jobs.token, useExisting: JobHistory }],
-  exports: [JobHistory, CALLED_METHODS.jobs.token],
+  exports: [Jobs, JobHistory, CALLED_METHODS.jobs.token],
 })
-export class RedlockScheduleModule implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown {
+export class RedlockScheduleModule implements OnModuleInit {
   /** @internal */
   constructor(
     @Inject(Jobs) private readonly jobs: Jobs,
@@ -37,15 +58,5 @@ export class RedlockScheduleModule implements OnModuleInit, OnApplicationBootstr
   /** Finds the jobs and checks them. */
   async onModuleInit(): Promise<void> {
     await closeOnError(this.discovery, () => this.jobs.find());
-  }
-
-  /** Lets the jobs tick from here on. */
-  onApplicationBootstrap(): void {
-    this.jobs.start();
-  }
-
-  /** Ends the timers, and asks running jobs to end. `RedlockModule` waits for them, for at most its `drainTimeout`. */
-  beforeApplicationShutdown(): void {
-    this.jobs.stop();
   }
 }

@@ -158,10 +158,19 @@ describe('Applications with a method under @Leader', () => {
     const { lock } = await leadershipOf(app);
     const { instance, since } = (await app.get(LockService).inspect(RESOURCE)).holder!;
     const { elections } = app.get(Outbox);
-    await lock.state.set({ term: 7, instance, since: since.getTime() - 1 });
+    await lock.state.store('a record', { term: 7, instance, since: since.getTime() - 1 }, {});
     await expect(elections.leader('outbox')).resolves.toEqual({ instance, since, term: undefined, data: undefined });
-    await lock.state.set('not a record');
+    await lock.state.store('a record', 'not a record', {});
     await expect(elections.leader('outbox')).resolves.toMatchObject({ instance, term: undefined });
+  });
+
+  it('keep the state of their lock from other values', async () => {
+    const app = await cluster.start('a');
+    const { lock } = await leadershipOf(app);
+    const refusal =
+      'the state of "leader:outbox" is the record of the election: keep a value of your own in the state of another lock';
+    await expect(lock.state.set('mine')).rejects.toThrow(refusal);
+    await expect(app.get(Elections).leader('outbox')).resolves.toMatchObject({ term: expect.any(Number) });
   });
 
   it('report events to observers, which may throw, be slow, or be removed', async () => {

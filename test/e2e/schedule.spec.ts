@@ -156,6 +156,17 @@ describe('Scheduled jobs of several applications', () => {
     expect(runs.map(({ run }) => run.scheduledFor.toISOString().slice(11, 16))).toEqual(['00:02']);
   });
 
+  it('keep their record from values of the method', async () => {
+    const cluster = new Cluster();
+    const app = await cluster.start('a');
+    work.set('a', async ({ lock }) => lock.state.set({ page: 1 }));
+    await cluster.to(1, 1_000);
+    const [report] = await app.get(JobHistory).list();
+    const error =
+      'the state of "job:report" is the record of the job: keep a value of your own in the state of another lock';
+    expect(report?.runs).toMatchObject([{ outcome: 'failed', error }]);
+  });
+
   it('are handed on at the shutdown of an application', async () => {
     const cluster = new Cluster();
     const first = await cluster.start('a');
@@ -246,7 +257,11 @@ describe('A job that is declared wrongly', () => {
     ['a placeholder', job({ name: 'report:{id}' }), '{id}'],
     ['a name that another job has', { imports: complete, providers: twins }, 'must be different for each job'],
     ['an invalid expression', job({ name: 'x' }, '61 * * * *'), 'Field value (61) is out of range'],
-    ['an expression without ticks', job({ name: 'x' }, '0 0 30 2 *'), "must be a cron expression with a tick, as in '0 3 * * *'"],
+    [
+      'an expression without ticks',
+      job({ name: 'x' }, '0 0 30 2 *'),
+      "must be a cron expression with a tick, as in '0 3 * * *'",
+    ],
     ['a wrong time zone', job({ name: 'x', timeZone: 'Berlin' }), 'timeZone'],
     ['a ttl beyond maxTtl', job({ name: 'x', ttl: '31s' }), 'must be at most maxTtl'],
     ['the name that the time zone has elsewhere', job({ name: 'x', tz: 'UTC' }), 'did you mean timeZone?'],

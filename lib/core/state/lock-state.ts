@@ -140,6 +140,8 @@ export class LockState {
   // What this lock last read or tried to set.
   #value: StateValue | undefined;
   #opened: Opening | undefined;
+  // Of a value that is no user's.
+  #owner: string | undefined;
   // One operation at a time.
   #last: Promise<unknown> = Promise.resolve();
 
@@ -172,9 +174,26 @@ export class LockState {
    * @throws {StateUncertainError} nothing was read yet, and too many masters have lost their data
    * @throws {QuorumUnavailableError} too few masters have confirmed it; another call may succeed
    * @throws {LockLostError} the lock is not held any more, or another holder has opened the state since
-   * @throws {RedlockConfigError} the value cannot be stored, the lock is on several resources, or an option is invalid
+   * @throws {RedlockConfigError} the value cannot be stored, the lock is on several resources or is that of a job or an
+   *   election, or an option is invalid
    */
   async set(value: unknown, options: StateWriteOptions = {}): Promise<void> {
+    if (this.#owner !== undefined) throw ownedBy(this.#owner, this.#options.holder, value);
+    await this.#set(value, options);
+  }
+
+  /**
+   * Like {@link set}, for a part of this package: nothing else sets a value during this lock.
+   *
+   * @param owner what the value is, for messages
+   * @internal
+   */
+  async store(owner: string, value: unknown, options: StateWriteOptions): Promise<void> {
+    this.#owner = owner;
+    await this.#set(value, options);
+  }
+
+  async #set(value: unknown, options: StateWriteOptions): Promise<void> {
     const { onUncertain, expireAfter: life } = readOptions('options', options, OPTIONS);
     const json = jsonFrom(value);
     await this.#inTurn(async () => {
@@ -283,4 +302,9 @@ function isOutageOf(result: Opening | StateFailure): boolean {
   if (!('failed' in result) || result.failed !== 'unavailable') return false;
   const refusals = result.answers.filter(({ answer }) => answer?.kind === 'held').length;
   return refusals < quorumOf(result.answers.length);
+}
+
+function ownedBy(owner: string, { resources }: StateHolder, value: unknown): RedlockConfigError {
+  const requirement = `is ${owner}: keep a value of your own in the state of another lock`;
+  return new RedlockConfigError('state', value, requirement, `the state of ${showNames(resources)} ${requirement}`);
 }

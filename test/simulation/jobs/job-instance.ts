@@ -15,7 +15,7 @@ import { show } from './ledger.js';
 import { doWork } from './work.js';
 
 type Holding = Parameters<JobContext['locks']['hold']>[1];
-type Register = Pick<LockState, 'read' | 'set'>;
+type Register = Pick<LockState, 'read' | 'store'>;
 
 const JOB = 'report';
 const RESOURCE = `job:${JOB}`;
@@ -133,7 +133,7 @@ export class JobInstance {
     const { state } = lock;
     const register: Register = {
       read: (...options) => this.read(state, ...options),
-      set: (...values) => this.store(state, ...values),
+      store: (...values) => this.store(state, ...values),
     };
     // The engine reads the state of this lock only, so that the calls can be observed here.
     Object.defineProperty(lock, 'state', { value: register });
@@ -162,7 +162,7 @@ export class JobInstance {
     return reading;
   }
 
-  private async store(state: Register, ...[value, options]: Parameters<Register['set']>): Promise<void> {
+  private async store(state: Register, ...[owner, value, options]: Parameters<Register['store']>): Promise<void> {
     const { world } = this;
     const record = value as JobRecord;
     world.guard(() => world.ledger.noteStoring(this, record));
@@ -171,7 +171,7 @@ export class JobInstance {
     world.trace(this.name, () => `stores ${show(record)}`);
     world.arrive(record.state === 'started' ? 'stores a start' : 'stores an end', this);
     try {
-      await state.set(record, options);
+      await state.store(owner, record, options);
     } catch (error) {
       const isStart = record.state === 'started';
       world.reached(isStart ? 'the store of a start failed' : 'the store of an end failed, and was repeated');

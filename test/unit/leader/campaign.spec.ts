@@ -255,7 +255,7 @@ describe('An election', () => {
 
   it('waits for the masters when the wall clock was set forward before it', async () => {
     onGrant(({ lock }) => {
-      lock.state.set = async () => void (a.clock.ahead = HOUR);
+      lock.state.store = async () => void (a.clock.ahead = HOUR);
     });
     await stage.elect(a);
     expect(stage.leaders(a)).toEqual(['a']);
@@ -400,7 +400,7 @@ describe('Followers', () => {
     await stage.elect(a);
     const lock = a.leaderships[0]!.lock;
     const { instance, since } = lock.holder!;
-    await lock.state.set({ term: 7, instance, since: since.getTime() });
+    await lock.state.store('a record', { term: 7, instance, since: since.getTime() }, {});
     const own = b as unknown as { campaign: { lastTerm: number } };
     own.campaign.lastTerm = 8;
     await stage.elect(b);

@@ -116,7 +116,7 @@ export class JobCluster {
           const dataAge = bornAt === undefined ? undefined : wall - bornAt;
           return { value: this.value(resource), clocks, isCertain, dataAge };
         },
-        set: async (value: unknown): Promise<void> => {
+        store: async (_: string, value: unknown): Promise<void> => {
           assertHeld();
           const failure = this.failures.shift();
           if (failure) throw failure;
