@@ -81,7 +81,7 @@ const CONSEQUENCES: Readonly<Record<string, string>> = {
   ),
   '+zremrangebyscore': NOT_SHARED,
   '+pexpireat': NOT_SHARED,
-  '+mget': 'no permit can be taken',
+  '+mget': 'a permit is taken only if the slot that is tried first is free',
   '+hget': 'no fencing token can be drawn',
   '+hset': 'no fencing token can be drawn',
   '+hmget': 'doctor cannot read the marker',

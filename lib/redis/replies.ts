@@ -140,13 +140,20 @@ function fromText(reply: string): MasterReply {
   };
 }
 
+// Of TIME.
+export function isTime(time: unknown): boolean {
+  return Array.isArray(time) && time.length === 2 && Number.isFinite(Number(time[0]) + Number(time[1]));
+}
+
 export function millisecondsFrom(time: unknown): number {
   const [seconds, microseconds] = time as readonly [string, string];
   return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
 }
 
 export function refusalFrom(error: Error, secrets: readonly string[]): RefusedReply {
-  const message = redactedMessageOf(error, secrets).replace(NO_PERMISSION, 'NOPERM ');
+  const plain = lineOf(error).replace(NO_PERMISSION, 'NOPERM ');
+  // The wording of the server has no secret in it, and a password such as "user" would hide what it says.
+  const message = plain.startsWith('NOPERM ') ? plain : redacted(plain, secrets);
   const [, code = 'ERR', reason = message] = /^([A-Z][A-Z0-9_]*)(?: |$)(.*)/.exec(message) ?? [];
   return { kind: 'refused', code, reason };
 }
@@ -157,8 +164,15 @@ export function isReply(error: unknown): error is Error {
 }
 
 export function redactedMessageOf(error: unknown, secrets: readonly string[]): string {
+  return redacted(lineOf(error), secrets);
+}
+
+function lineOf(error: unknown): string {
   const [line = ''] = messageOf(error).split(/[\r\n]/, 1);
-  const text = line.replace(ECHO, '').replace(PLACE, '').replace(NAMED_USER, 'this user has no permissions');
+  return line.replace(ECHO, '').replace(PLACE, '').replace(NAMED_USER, 'this user has no permissions');
+}
+
+function redacted(text: string, secrets: readonly string[]): string {
   // Longest first, because one secret may be part of another.
   const safe = [...secrets]
     .sort((a, b) => b.length - a.length)

@@ -2,7 +2,7 @@ import type { Instant } from '../core/clock.js';
 import type { MasterReply, Quarantine } from '../core/master.interface.js';
 import type { Connection } from './connection.js';
 import type { DataRecord } from './data-record.js';
-import { isReply, LOST_DATA, replyFrom } from './replies.js';
+import { isReply, isTime, LOST_DATA, replyFrom } from './replies.js';
 import { isCompared, isVote, type ServerRequest } from './request-encoding.js';
 import { type PendingRequest, tokensOf } from './request-queue.js';
 import { UNMARKED } from './scripts/constants.js';
@@ -47,7 +47,15 @@ export abstract class ScriptCall<Data extends DataRecord> {
     return this.epoch === (this.data?.epoch ?? 0);
   }
 
-  read(values: readonly unknown[]): void {
+  // What stands between may answer anything.
+  receive(values: unknown): void {
+    const { asked } = this;
+    if (Array.isArray(values) && values.length >= asked.length && values.slice(asked.length).every(isTime)) {
+      this.read(values);
+    } else for (const one of asked) one.reply({ kind: 'refused', code: 'ERR', reason: 'unexpected reply to a script' });
+  }
+
+  private read(values: readonly unknown[]): void {
     // Only the script of such a request has looked at the marker.
     const isMarked = !values.includes(UNMARKED) && this.asked.some(({ request }) => isCompared(request));
     if (this.history !== '' && isMarked) this.data?.noteComparison(this.history, this.sent);

@@ -65,7 +65,7 @@ export class ServerCall extends ScriptCall<ServerRecord> {
     const known = command === 'eval' ? script.text : script.sha1;
     const parameters = [known, '0', guard?.markerName ?? '', data?.nonce ?? '', history, keyspace.counters, ...parts];
     client.call(command, parameters).then(
-      (values) => this.read(values as readonly unknown[]),
+      (values) => this.receive(values),
       (error: unknown) => {
         const answer = this.failure(error);
         if (isUnknownScript(error))

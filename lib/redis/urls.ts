@@ -54,7 +54,11 @@ function isSocketPath(address: string): boolean {
 }
 
 function refuseUnknown(query: URLSearchParams, known: readonly string[]): void {
-  if ([...query.keys()].every((name) => known.includes(name))) return;
+  if ([...query.keys()].every((name) => known.includes(name))) {
+    const twice = [...new Set(query.keys())].find((key) => query.getAll(key).length > 1);
+    if (twice !== undefined) throw new UrlError(`must have the parameter ${twice} only once`);
+    return;
+  }
   const list = `${known.slice(0, -1).join(', ')} and ${known.at(-1)}`;
   const isLogin = [...query.keys()].some((name) => /^(?:user(?:name)?|pass(?:word)?|pwd|auth)$/i.test(name));
   const advice = isLogin ? 'write user and password as in redis://user:password@host:6379' : 'give options instead';
@@ -62,6 +66,7 @@ function refuseUnknown(query: URLSearchParams, known: readonly string[]): void {
 }
 
 function databaseOf(query: URLSearchParams, path: string, requirement: string): RedisOptions {
+  if (path !== '' && query.has('db')) throw new UrlError('must name the database once, in the path or as db');
   const db = query.get('db') ?? path;
   if (!/^\d*$/.test(db)) throw new UrlError(requirement);
   return db === '' ? {} : { db: Number(db) };
@@ -213,9 +218,6 @@ function settingsOfSentinelUrl(address: string): RedisOptions {
   const { hosts, settings, usesTls, path, query } = splitHostListUrl(address, FORM);
   const { name, db } = pathOf(path);
   if (hosts.some(({ port }) => port < 1 || port > 65_535)) throw new UrlError('must have ports from 1 to 65535');
-  if (db !== '' && query.has('db')) throw new UrlError('must name the database once, after the name or as db');
-  const twice = [...new Set(query.keys())].find((key) => query.getAll(key).length > 1);
-  if (twice !== undefined) throw new UrlError(`must have the parameter ${twice} only once`);
   return {
     sentinels: [...hosts],
     name,

@@ -78,7 +78,8 @@ function stringify(value: unknown): string {
   try {
     // Its type does not say that functions, symbols and undefined give no text.
     const text: unknown = JSON.stringify(value);
-    if (typeof text === 'string') json = text;
+    // NaN and the like give the text of null, which clears the state.
+    if (typeof text === 'string' && (text !== 'null' || value === null)) json = text;
   } catch (error) {
     const why = error instanceof Error ? error.message.split('\n', 1)[0] : 'an unknown error';
     throw new RedlockConfigError('state', value, `must be a value that JSON can represent (${why})`);

@@ -106,7 +106,7 @@ class PartitionCall extends ScriptCall<PartitionRecord> {
     node.request(
       command,
       [script, keys.length, ...keys, ...known, ...parts],
-      (values) => this.read(values as readonly unknown[]),
+      (values) => this.receive(values),
       (error) => this.fail(error),
     );
   }
@@ -298,7 +298,7 @@ export class PartitionCalls {
         let from = 0;
         for (const call of calls) {
           const to = from + call.asked.length;
-          call.read((values as readonly unknown[]).slice(from, to));
+          call.receive(Array.isArray(values) ? values.slice(from, to) : values);
           from = to;
         }
       },

@@ -304,10 +304,15 @@ export class RestartGuard implements Witness {
     return reports;
   }
 
-  // No master has answered a holder for a second: new ones may not know of its lock, and connections may be half-open.
-  private replaceAllIfSilent(): void {
-    const { now, records, isEngaged } = this.group;
-    if (this.closed || !isEngaged || now - this.contactedAt < CONTACT_INTERVAL) return;
+  // Too few masters have answered a holder for a second: new ones may not know of its lock, and connections may be
+  // half-open. They need not have broken at the same time.
+  private replaceSilent(): void {
+    const { now, records, isEngaged, quorum } = this.group;
+    if (this.closed || !isEngaged) return;
+    const answering = records.filter(
+      ({ server, heartbeat }) => server.isConnected && heartbeat.ageAt(now) < CONTACT_INTERVAL,
+    );
+    if (answering.length >= quorum) return;
     for (const { heartbeat } of records) heartbeat.reconnectAfter(CONTACT_INTERVAL, now);
   }
 
@@ -349,7 +354,7 @@ export class RestartGuard implements Witness {
     this.wasEngaged = false;
     if (this.hasQuarantined || this.isExpectant || (isEngaged && this.group.owesVeto)) this.readMasters();
     // Protocol 8.5
-    if (isEngaged) this.keepContact(now - this.contactedAt);
+    if (isEngaged) this.keepContact(now);
     for (const record of records) {
       if (record.votes && record.clock.ageAt(now) >= SAMPLE_INTERVAL) void this.ttls.beat(record);
     }
@@ -364,12 +369,15 @@ export class RestartGuard implements Witness {
     }
   }
 
-  // All masters at once: one that hangs must not hide this process from the others. `silence` in milliseconds.
-  private keepContact(silence: number): void {
-    if (silence < CONTACT_INTERVAL / 2) return;
+  // All masters at once: one that hangs must not hide this process from the others.
+  private keepContact(now: number): void {
+    const { records } = this.group;
     // Answers may have arrived while this process stood still.
-    if (silence >= CONTACT_INTERVAL) this.context.clock.afterInput(() => this.replaceAllIfSilent());
-    for (const record of this.group.records) {
+    if (records.some(({ heartbeat }) => heartbeat.ageAt(now) >= CONTACT_INTERVAL)) {
+      this.context.clock.afterInput(() => this.replaceSilent());
+    }
+    if (now - this.contactedAt < CONTACT_INTERVAL / 2) return;
+    for (const record of records) {
       if (record.server.isConnected && !record.heartbeat.isUnderWay) void this.ttls.beat(record);
     }
   }

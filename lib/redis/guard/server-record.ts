@@ -354,6 +354,11 @@ class PendingContact {
     this.since = undefined;
   }
 
+  // In milliseconds.
+  ageAt(now: number): number {
+    return this.since === undefined ? 0 : now - this.since;
+  }
+
   // `limit` in milliseconds, in which nothing has arrived over the connection.
   reconnectAfter(limit: number, now: number): void {
     if (this.since === undefined || now - this.since < limit) return;

@@ -197,6 +197,25 @@ it('A request to a server whose data has changed at each answer is sent four tim
   expect(answers).toEqual([LOST_DATA]);
 });
 
+it.each([
+  ['nothing', null],
+  ['a number', 1],
+  ['a text', 'OK'],
+  ['too few answers', []],
+  ['a time that is none', [1, 5]],
+])('A request is refused if something in between answers with %s', async (_, reply) => {
+  const answers: MasterReply[] = [];
+  const server = {
+    context: { clock: new TestClock(), encoder: new RequestEncoder() },
+    client: { call: () => Promise.resolve(reply) },
+    keyspace: new Keyspace('lock:'),
+    recognition: { script: boundScript('run') },
+  } as unknown as CalledServer;
+  new ServerCall(server, [{ request: acquisition, reply: (answer) => answers.push(answer) }]).run('evalsha');
+  await new Promise(setImmediate);
+  expect(answers).toMatchObject([{ kind: 'refused', reason: expect.stringMatching(/^unexpected reply/) }]);
+});
+
 describe('An error reply of a server', () => {
   it.each([
     ["ERR unknown command 'auth', with args beginning with: 'user' 'hunter2' ", []],
@@ -210,6 +229,14 @@ describe('An error reply of a server', () => {
   ])('is shown without its secrets: %s', (message, secrets) => {
     expect(redactedMessageOf(because(message), secrets)).not.toMatch(/hunt/);
     expect(JSON.stringify(refusalFrom(because(message), secrets))).not.toMatch(/hunt/);
+  });
+
+  it.each(['user', 'a', 'script'])('names a missing permission whatever the password is: %s', (password) => {
+    const message = "ERR The user executing the script can't run this command or subcommand";
+    expect(refusalFrom(because(message), [password])).toEqual({
+      ...{ kind: 'refused', code: 'NOPERM' },
+      reason: "The user executing the script can't run this command or subcommand",
+    });
   });
 
   it('keeps its code and its reason', () => {

@@ -81,7 +81,7 @@ describe('The URL of a master that sentinels watch', () => {
     ['redis+sentinel://a/m?db=one', /^must have the number of a database after the name/],
     ['redis+sentinel://a:0/m', /^must have ports from 1 to 65535/],
     ['redis+sentinel://a,b:65536/m', /^must have ports from 1 to 65535/],
-    ['redis+sentinel://a/m/3?db=4', /^must name the database once/],
+    ['redis+sentinel://a/m/3?db=4', /^must name the database once, in the path or as db/],
     ['redis+sentinel://a/m?db=3&db=4', /^must have the parameter db only once/],
     ['redis+sentinel://a/m?family=5', /^must have 0, 4 or 6 as its family/],
     ['redis+sentinel://a/m?sentinel_password=p', /^must have no parameter but .* sentinelPassword/],
@@ -237,6 +237,12 @@ describe('The connection string of another ecosystem', () => {
       { numRuns: 3_000 },
     );
   });
+
+  it.each([
+    ['redis://a/3?db=4', 'must name the database once, in the path or as db'],
+    ['redis://a?db=3&db=4', 'must have the parameter db only once'],
+    ['/run/a.sock?db=3&db=4', 'must have the parameter db only once'],
+  ])('is refused if it names two databases: %s', (address, message) => expect(refusalOf(address)).toContain(message));
 
   it('is refused with what to write in its place', () => {
     for (const address of ['127.0.0.1:6380,password=ab@S3cR3tPw', 'h:1;pwd=S3cR3tPw', 'host=h password=S3cR3tPw']) {

@@ -125,6 +125,7 @@ export class Link implements GuardedServer {
   identity: ServerRecord | undefined;
   /** Whether nothing that is sent over the connection is answered. */
   isMute = false;
+  private readonly unanswered: (() => void)[] = [];
   /** How often the connection was replaced because nothing arrived. */
   reconnects = 0;
   /** Number of reports that were requested. */
@@ -163,7 +164,7 @@ export class Link implements GuardedServer {
 
   beat(announcement: Announcement): Promise<number | undefined> {
     const { server, process } = this;
-    if (this.isMute) return new Promise(() => undefined);
+    if (this.isMute) return new Promise((resolve) => this.unanswered.push(() => resolve(undefined)));
     server.beats.push({ ...announcement, at: server.clock.now, by: process.name });
     const { marker } = server;
     if (server.isDown || !marker) return Promise.resolve(undefined);
@@ -187,6 +188,7 @@ export class Link implements GuardedServer {
 
   reconnect(): void {
     this.reconnects++;
+    for (const fail of this.unanswered.splice(0)) fail();
   }
 
   onVoting(): void {

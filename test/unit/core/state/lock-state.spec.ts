@@ -284,6 +284,8 @@ describe('The state of a lock', () => {
     ['undefined', undefined, 'state must be a value that JSON can represent: null, and not undefined, clears it'],
     ['a function', () => 1, 'state must be a value that JSON can represent: null, and not undefined, clears it'],
     ['a bigint', 1n, 'state must be a value that JSON can represent (Do not know how to serialize a BigInt)'],
+    ['NaN', NaN, 'state must be a value that JSON can represent: null, and not undefined, clears it, got NaN'],
+    ['a date that is none', new Date(NaN), 'state must be a value that JSON can represent'],
     ['17 KB', 'é'.repeat(8_192), 'state must have at most 16384 bytes as JSON, and has 16386: store it elsewhere'],
   ])('cannot be %s', async (_, value, message) => {
     const lock = await locked();

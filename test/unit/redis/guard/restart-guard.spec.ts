@@ -293,9 +293,21 @@ describe('A process that holds a lock and hears from no server', () => {
     expect(reconnects(process)).toEqual([1, 1, 1]);
   });
 
-  it('keeps the connections as long as one server answers', async () => {
+  it('replaces those that fell silent one after the other, although the first answers again', async () => {
     const process = await holding();
-    for (const link of process.links.slice(1)) link.isMute = true;
+    await clock.advance(600);
+    for (let at = 0; at < 4_000; at += 100) {
+      for (const link of process.links) if (link.reconnects > 0) link.isMute = false;
+      if (at === 0) process.links[0]!.isMute = true;
+      if (at === 700) for (const link of process.links.slice(1)) link.isMute = true;
+      await clock.advance(100);
+    }
+    expect(reconnects(process)).toEqual([1, 1, 1]);
+  });
+
+  it('keeps the connections as long as a quorum of the servers answers', async () => {
+    const process = await holding();
+    process.links[0]!.isMute = true;
     await clock.advance(5_000);
     expect(reconnects(process)).toEqual([0, 0, 0]);
   });
