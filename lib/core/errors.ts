@@ -193,7 +193,7 @@ export class LockReentryError extends LockError {
     const messages: Readonly<Record<ReentryProblem, string>> = {
       nested:
         `this call chain already holds ${outer}: the nested call for ${inner} would wait for itself. ` +
-        `Pass \`reentrant: true\` to run it inside the lock that is held`,
+        `Pass \`reentrant: true\` to withLock or @WithLock to run it inside the lock that is held`,
       permit:
         `this call chain already holds a permit of ${outer}: chains that hold one and ask for another would wait for ` +
         `each other once all are taken. Pass \`reentrant: true\` to run the nested call inside the permit that is held`,

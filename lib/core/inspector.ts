@@ -8,6 +8,7 @@ import { leaderFrom, type LeaderReport } from './leadership.js';
 import { type MasterReply, NOT_ASKED, RESERVED, TIMED_OUT } from './master.interface.js';
 import { askAll, quorumOf } from './acquire/quorum-call.js';
 import { MAX_PERMITS } from './settings/settings.js';
+import { checkPermits } from './settings/resources.js';
 import { readSnapshot, type StateSnapshot } from './state/state-register.js';
 
 export interface Target {
@@ -163,7 +164,8 @@ export class Inspector {
     return inspectionOf(resource, await this.look({ resource, slot }));
   }
 
-  inspectPermits(resource: string, permits: number): Promise<PermitInspection> {
+  async inspectPermits(resource: string, permits: number): Promise<PermitInspection> {
+    checkPermits([resource], permits);
     const slots = Array.from({ length: permits }, (_, slot) => slot);
     return this.inspectSlots(resource, slots);
   }

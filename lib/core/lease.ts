@@ -57,7 +57,7 @@ function timerFor(due: Due | undefined, remaining: number, now: Instant): [delay
 function whyNotExtended(isExtended: boolean, ttl: number): string {
   return isExtended
     ? `this process was blocked or suspended, and did not extend it within its ttl of ${ttl} ms`
-    : `it was not extended within its ttl of ${ttl} ms: pass \`extend: true\`, or a longer ttl`;
+    : `it was not extended within its ttl of ${ttl} ms: release it in time, or pass \`extend: true\` or a longer ttl`;
 }
 
 function untilDue({ since, after }: Due, now: Instant): number {

@@ -13,7 +13,7 @@ import { Lock } from './lock.js';
 import type { Master, MasterIdentity } from './master.interface.js';
 import { type AcquisitionKind, AcquisitionRecorder, type LockObserver, type OnHeld } from './observer.js';
 import { quorumOf } from './acquire/quorum-call.js';
-import { refuseSeveral } from './settings/resources.js';
+import { checkPermits } from './settings/resources.js';
 import type { CallSettings, Settings } from './settings/settings.js';
 import { type RedlockStatus, summarize } from './health/status.js';
 import { PendingReleases } from './acquire/quorum-lock.js';
@@ -302,7 +302,7 @@ export class Redlock {
 
   private wantedBy(resources: readonly string[], { isShared, permits }: CallSettings): Wanted {
     if (permits === undefined) return { queues: resources, capacity: isShared ? SHARED : undefined };
-    refuseSeveral(resources, permits);
+    checkPermits(resources, permits);
     const [resource = ''] = resources;
     return {
       queues: [queueOfPermits(resource)],

@@ -95,6 +95,10 @@ export class LockService {
     /** @internal `false` with `enabled: false`: no acquisition is ever refused. */
     readonly excludes: boolean = true,
   ) {
+    if (typeof (redlock as unknown) !== 'function') {
+      const requirement = 'is provided by RedlockModule.forRoot(...): import that, and neither list the class nor create it';
+      throw new RedlockConfigError('LockService', redlock, requirement);
+    }
     if (settings.lockOrder !== 'off' && excludes) this.order = new LockOrder();
     // Not enumerable and not on the prototype: a mock copies neither the property nor its value.
     Object.defineProperty(this, IS_LOCK_SERVICE, { value: true });
@@ -440,12 +444,18 @@ export class LockService {
   checkPeriod(where: string, options: LockedMethodOptions, period: number | undefined): void {
     if (period === undefined) return;
     const { wait, minHold } = resolveCall(this.settings, options);
+    const isSkipped = options.onLocked === 'skip';
     if (minHold >= period) {
       this.warn(
         `${where}: minHold is ${minHold} ms, and its schedule is due every ${period} ms: the ticks in between are skipped. ` +
           'Give a minHold that is shorter than the period',
       );
-    } else if (options.onLocked !== 'skip' && options.wait === undefined && wait > minHold) {
+    } else if (isSkipped && (options.wait === undefined ? 0 : wait) >= minHold) {
+      this.warn(
+        `${where}: a tick that has ended before the timer of another instance fires runs there, too. Use @LockedCron or ` +
+          '@LockedInterval, or give a minHold that is longer than its wait',
+      );
+    } else if (!isSkipped && options.wait === undefined && wait > minHold) {
       this.warn(
         `${where}: a tick that ends within ${wait} ms runs on each instance, one after the other. Use @LockedCron ` +
           "or @LockedInterval, or give onLocked: 'skip' and a minHold, or a wait if this is what you want",

@@ -28,8 +28,22 @@ export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN, OPTIONS_TYPE, ASYN
     .setExtras(extras, (definition, { isGlobal }) => ({ ...definition, global: isGlobal }))
     .build();
 
-/** Registers a {@link LockService} over a set of Redis masters. */
+// A service for each request would have connections of its own, and the hooks of its module would never run.
 @Module({ imports: [DiscoveryModule] })
+class ScopeCheckModule implements OnModuleInit {
+  constructor(@Inject(DiscoveryService) private readonly discovery: DiscoveryService) {}
+
+  onModuleInit(): void {
+    const starters = this.discovery.getProviders().filter(({ token }) => token === RUNTIME_STARTER);
+    if (starters.every((wrapper) => wrapper.isDependencyTreeStatic())) return;
+    const requirement =
+      'must give the same options to all requests: remove the scope of the factory or class, and of what is injected into it';
+    throw new RedlockConfigError('forRootAsync', undefined, requirement, `forRootAsync ${requirement}`);
+  }
+}
+
+/** Registers a {@link LockService} over a set of Redis masters. */
+@Module({ imports: [DiscoveryModule, ScopeCheckModule] })
 export class RedlockModule
   extends ConfigurableModuleClass
   implements OnModuleInit, BeforeApplicationShutdown, OnApplicationShutdown

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import type { Duration } from '../core/settings/duration.js';
 import { isNotAcquired, isStopped, RedlockConfigError } from '../core/errors.js';
 import type { OnHeld } from '../core/observer.js';
-import { refuseSeveral, resolveResources } from '../core/settings/resources.js';
+import { checkPermits, resolveResources } from '../core/settings/resources.js';
 import type { LockScope } from './lock-scope.js';
 import {
   checkArguments,
@@ -149,7 +149,7 @@ export function WithLock<const Key extends LockKey>(
       const { wanted, onLocked, onHeld } = (asked ??= askedFor(given));
       const service = lockServiceOf(self, host, where);
       const resources = fixed ?? resolveResources(`${where}: key`, Reflect.apply(key as KeyFunction, self, args));
-      refuseSeveral(resources, wanted.permits, where);
+      checkPermits(resources, wanted.permits, where);
       const work = (): unknown => Reflect.apply(method, self, args);
       const otherwise = onLocked && ((error: unknown) => fallbackResult(where, service, { error, onLocked }));
       return service.runLocked(resources, settingsOf(service, wanted), {
@@ -217,7 +217,7 @@ export async function acquireOrFallback(
   where: string,
 ): Promise<LockScope | Otherwise> {
   const { wanted, onLocked, onHeld } = askedFor(options);
-  refuseSeveral(resources, wanted.permits, where);
+  checkPermits(resources, wanted.permits, where);
   try {
     return await service.hold(resources, wanted, onHeld, where);
   } catch (error) {
@@ -240,7 +240,7 @@ function lockServiceOf(self: object, host: symbol, where: string): LockService {
     where,
     self,
     'has no LockService, so it does not run: let Nest create the object, import RedlockModule.forRoot(), and call ' +
-      'the method no earlier than onApplicationBootstrap if a factory made the object. In a test, wrap an object that ' +
+      'the method after the constructor, and no earlier than onApplicationBootstrap if a factory made the object. In a test, wrap an object that ' +
       'Nest did not create: withLocks(object) of nestjs-redlock/testing',
   );
 }

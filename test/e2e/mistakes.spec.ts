@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Controller, Get, Injectable, type Type, UseInterceptors } from '@nestjs/common';
+import { REQUEST } from '@nestjs/core';
 import { Cron, Interval } from '@nestjs/schedule';
 import { Redis } from 'ioredis';
 import { type LockedMethodOptions, LockInterceptor, LockService, RedlockModule, WithLock } from 'nestjs-redlock';
@@ -302,6 +303,9 @@ describe('The text that a user sees explains a mistake in a method under @WithLo
   const EACH =
     'a tick that ends within 5000 ms runs on each instance, one after the other. Use @LockedCron or ' +
     "@LockedInterval, or give onLocked: 'skip' and a minHold, or a wait if this is what you want";
+  const LATER =
+    'warn @WithLock on Orders.run: a tick that has ended before the timer of another instance fires runs there, too. ' +
+    'Use @LockedCron or @LockedInterval, or give a minHold that is longer than its wait';
   const MIN_HOLD = 'the ticks in between are skipped. Give a minHold that is shorter than the period';
 
   explains('RedlockConfigError: @WithLock on Shapes', [
@@ -392,14 +396,14 @@ describe('The text that a user sees explains a mistake in a method under @WithLo
     [
       'an object without Nest',
       () => new Plain().run(),
-      'RedlockConfigError: @WithLock on Plain.run has no LockService, so it does not run: let Nest create the object, import RedlockModule.forRoot(), and call the method no earlier than onApplicationBootstrap if a factory made the object. In a test, wrap an object that Nest did not create: withLocks(object) of nestjs-redlock/testing, got an object (Plain)',
+      'RedlockConfigError: @WithLock on Plain.run has no LockService, so it does not run: let Nest create the object, import RedlockModule.forRoot(), and call the method after the constructor, and no earlier than onApplicationBootstrap if a factory made the object. In a test, wrap an object that Nest did not create: withLocks(object) of nestjs-redlock/testing, got an object (Plain)',
     ],
     [
       'a nested lock',
       call('a', async function () {
         await this.run();
       }),
-      'LockReentryError: this call chain already holds "a": the nested call for "a" would wait for itself. Pass `reentrant: true` to run it inside the lock that is held',
+      'LockReentryError: this call chain already holds "a": the nested call for "a" would wait for itself. Pass `reentrant: true` to withLock or @WithLock to run it inside the lock that is held',
     ],
     [
       'ttl 10, meant in seconds',
@@ -418,6 +422,12 @@ describe('The text that a user sees explains a mistake in a method under @WithLo
       `warn @WithLock on Orders.run: minHold is 1000 ms, and its schedule is due every 1000 ms: ${MIN_HOLD}`,
     ],
     ['a schedule with the default wait', scheduled(Cron('0 * * * *'), {}), `warn @WithLock on Orders.run: ${EACH}`],
+    ['a schedule that is skipped, without a minHold', scheduled(Cron('0 * * * *'), { onLocked: 'skip' }), LATER],
+    [
+      'a schedule that waits for longer than its minHold',
+      scheduled(Cron('0 * * * *'), { onLocked: 'skip', wait: '4s', minHold: '1s' }),
+      LATER,
+    ],
     [
       'a schedule with a short minHold',
       scheduled(Interval(60_000), { minHold: '2s' }),
@@ -468,6 +478,21 @@ describe('The text that a user sees explains a mistake with LockInterceptor:', (
       "warn LockInterceptor on Carts.get: ttl is 30 ms: were seconds meant? Then write '30s'",
     ],
   ]);
+});
+
+it('Options that depend on the request are refused at boot', async () => {
+  const scoped = RedlockModule.forRootAsync({ inject: [REQUEST], useFactory: () => ({ masters: 'memory' }) });
+  expect(await textOf(() => boot({ imports: [scoped] }))).toBe(
+    'RedlockConfigError: forRootAsync must give the same options to all requests: remove the scope of the factory or ' +
+      'class, and of what is injected into it',
+  );
+});
+
+it('A lock service that is listed as a provider is refused with what to import', async () => {
+  expect(await textOf(() => boot({ providers: [LockService] }))).toBe(
+    'RedlockConfigError: LockService is provided by RedlockModule.forRoot(...): import that, and neither list the class ' +
+      'nor create it, got undefined',
+  );
 });
 
 describe('The text that a user sees explains a mistake in a call of the service:', () => {

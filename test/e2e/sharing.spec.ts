@@ -285,6 +285,15 @@ describe('At boot', () => {
     );
   });
 
+  it('permits whose names would keep a process and its masters busy are refused', async () => {
+    const app = await boot({ imports: [locks.module()] });
+    const service = app.get(LockService);
+    const [name, refusal] = ['x'.repeat(2_000), 'permits must be at most 262 for a name of 2000 characters, got 263'];
+    await expect(service.acquire(name, { permits: 263 })).rejects.toThrow(refusal);
+    await expect(service.inspectPermits(name, 263)).rejects.toThrow(refusal);
+    await (await service.acquire(name, { permits: 262 })).release();
+  });
+
   it('a shared and an exclusive use of one name, and several uses of equal permits, are fine', async () => {
     const providers = locking(['a'], ['a', { mode: 'shared' }], ['b', { permits: 2 }], ['b', { permits: 2 }]);
     await expect(boot({ imports: [locks.module()], providers })).resolves.toBeDefined();

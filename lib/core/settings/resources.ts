@@ -29,10 +29,19 @@ export function resolveResources(option: string, value: unknown): readonly strin
   return [...new Set(resources)];
 }
 
+// Of a request for one of all permits of a name, in characters: longer ones keep a process and its masters busy.
+const MAX_PERMIT_CHARACTERS = 2 ** 19;
+
 // Permits of several resources could not be taken together or not at all. `where`: the method, for the message.
-export function refuseSeveral(resources: readonly string[], permits: number | undefined, where?: string): void {
-  if (permits === undefined || resources.length < 2) return;
+export function checkPermits(resources: readonly string[], permits: number | undefined, where?: string): void {
+  if (permits === undefined) return;
   const option = where === undefined ? 'permits' : `${where}: permits`;
+  const [{ length } = ''] = resources;
+  if (resources.length < 2) {
+    if (length * permits <= MAX_PERMIT_CHARACTERS) return;
+    const max = Math.floor(MAX_PERMIT_CHARACTERS / length);
+    throw new RedlockConfigError(option, permits, `must be at most ${max} for a name of ${length} characters`);
+  }
   const requirement = 'belong to one resource, not to several';
   const message = `${option} ${requirement}: ${showNames(resources)}. Give one name, or leave out \`permits\``;
   throw new RedlockConfigError(option, permits, requirement, message);
@@ -112,7 +121,7 @@ export class FixedNames {
 
   // Permits of a name and a lock of the same name do not exclude each other, which is never meant.
   add(resources: readonly string[], use: Use): void {
-    refuseSeveral(resources, use.permits, use.method);
+    checkPermits(resources, use.permits, use.method);
     for (const name of resources) {
       const other = this.uses.get(name) ?? use;
       this.uses.set(name, other);

@@ -97,7 +97,7 @@ export function resolveSettings(options: RedlockOptions, masters = 1): Settings 
   checkMaxTtl('ttl', ttl, maxTtl, options.ttl ?? ttl);
   checkMaxHold('maxHold', maxHold, ttl, options.maxHold);
   if (options.masterTimeout !== undefined && masterTimeout > ttl / 4) {
-    const requirement = `must be at most a quarter of the ttl, which is ${ttl} ms`;
+    const requirement = `must be at most ${Math.floor(ttl / 4)} ms, a quarter of the ttl`;
     throw new RedlockConfigError('masterTimeout', options.masterTimeout, requirement);
   }
   return Object.freeze(Object.assign(given, { maxTtl, maxHold, restartGuard }));

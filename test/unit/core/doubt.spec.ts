@@ -287,7 +287,7 @@ describe('The error of a lock that expires', () => {
       const lock = await rig.lock('a', { ttl: SHORT_TTL });
       if (ttl < SHORT_TTL) await lock.extend(ttl);
       await rig.clock.advance(SHORT_TTL);
-      const message = `lost the lock on "a": it was not extended within its ttl of ${ttl} ms: pass \`extend: true\`, or a longer ttl`;
+      const message = `lost the lock on "a": it was not extended within its ttl of ${ttl} ms: release it in time, or pass \`extend: true\` or a longer ttl`;
       expect(rig.losses.at(-1)).toMatchObject({ cause: 'expired', answers: [], message });
     }
     expect(rig.losses).toHaveLength(2);

@@ -154,7 +154,7 @@ describe('Settings', () => {
 
   it.each<[keyof RedlockOptions, unknown, string]>([
     ['ttl', '31s', 'ttl must be at most maxTtl, which is 30000 ms: raise maxTtl for the module, got "31s"'],
-    ['masterTimeout', '3s', 'masterTimeout must be at most a quarter of the ttl, which is 10000 ms, got "3s"'],
+    ['masterTimeout', '3s', 'masterTimeout must be at most 2500 ms, a quarter of the ttl, got "3s"'],
     ['masterTimeout', 0, `masterTimeout must be from 1 to ${MAX_DURATION} ms, got 0`],
     ['maxHold', '9s', 'maxHold must be at least the ttl, which is 10000 ms, got "9s"'],
     ['driftFactor', -0.1, 'driftFactor must be a number from 0 to 0.5, got -0.1'],
