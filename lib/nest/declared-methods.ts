@@ -162,7 +162,7 @@ export async function closeOnError(discovery: Discovery, start: () => void): Pro
     start();
   } catch (error) {
     const starters = discovery.getProviders().filter(({ token }) => token === RUNTIME_STARTER);
-    await Promise.all(starters.map(({ instance }) => (instance as RuntimeStarter | null)?.close()));
+    await Promise.all(starters.map(async ({ instance }) => (instance as RuntimeStarter | null)?.close()));
     throw error;
   }
 }

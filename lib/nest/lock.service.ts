@@ -96,7 +96,8 @@ export class LockService {
     readonly excludes: boolean = true,
   ) {
     if (typeof (redlock as unknown) !== 'function') {
-      const requirement = 'is provided by RedlockModule.forRoot(...): import that, and neither list the class nor create it';
+      const requirement =
+        'is provided by RedlockModule.forRoot(...): import that, and neither list the class nor create it';
       throw new RedlockConfigError('LockService', redlock, requirement);
     }
     if (settings.lockOrder !== 'off' && excludes) this.order = new LockOrder();

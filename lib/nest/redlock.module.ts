@@ -13,6 +13,7 @@ import type { MasterSource, RedlockModuleExtras, RedlockModuleOptions } from './
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
 import { RedlockConfigError } from '../core/errors.js';
 import { checkOptionNames, parseOptions } from '../core/settings/table.js';
+import { closeOnError } from './declared-methods.js';
 import { LockExplorer, nameInterceptors } from './lock.explorer.js';
 import { getLockServiceToken, getReplacementToken, isLockService, SERVICE_NAME } from './lock-service.token.js';
 import { LockService } from './lock.service.js';
@@ -33,7 +34,11 @@ export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN, OPTIONS_TYPE, ASYN
 class ScopeCheckModule implements OnModuleInit {
   constructor(@Inject(DiscoveryService) private readonly discovery: DiscoveryService) {}
 
-  onModuleInit(): void {
+  async onModuleInit(): Promise<void> {
+    await closeOnError(this.discovery, () => this.check());
+  }
+
+  private check(): void {
     const starters = this.discovery.getProviders().filter(({ token }) => token === RUNTIME_STARTER);
     if (starters.every((wrapper) => wrapper.isDependencyTreeStatic())) return;
     const requirement =
@@ -52,6 +57,7 @@ export class RedlockModule
   constructor(
     @Inject(RUNTIME_STARTER) private readonly runtime: RuntimeStarter,
     @Inject(LockExplorer) private readonly explorer: LockExplorer,
+    @Inject(DiscoveryService) private readonly discovery: DiscoveryService,
   ) {
     super();
   }
@@ -82,13 +88,7 @@ export class RedlockModule
 
   /** Checks the options of decorators, and hands the lock service to objects that Nest did not build from a class. */
   async onModuleInit(): Promise<void> {
-    try {
-      this.explorer.explore();
-    } catch (error) {
-      // Nest runs no shutdown hooks after a failed start.
-      await this.runtime.close();
-      throw error;
-    }
+    await closeOnError(this.discovery, () => this.explorer.explore());
   }
 
   /** Refuses new locks from here on; requests in progress continue. */

@@ -50,7 +50,8 @@ export async function attemptJob(where: string, work: () => unknown): Promise<Jo
 // end of the attempt has to be recorded all the same.
 export function messageOf(error: unknown): string {
   try {
-    const message: unknown = error instanceof Error ? error.message : error;
+    // An AggregateError may have no message of its own.
+    const message: unknown = error instanceof Error ? error.message || error.name : error;
     const text: unknown = typeof message === 'string' ? message : JSON.stringify(message);
     return typeof text === 'string' ? text : String(message);
   } catch {

@@ -106,6 +106,13 @@ describe('Boot on real masters', () => {
     await eventually(() => handles().length <= before.length);
   });
 
+  it('closes the connections of all services when one of them ends the boot', async () => {
+    const services = ['a', 'b'].map((name) => RedlockModule.forRoot({ name, masters: urls, restartGuard: false }));
+    const Job = jobUnder('job', { ttl: '2m', service: 'a' });
+    await expect(boot({ imports: services, providers: [Job] })).rejects.toThrow('ttl');
+    await expect(boot({ imports: services.reverse(), providers: [Job] })).rejects.toThrow('ttl');
+  });
+
   it('with lazyConnect boots without masters, fails calls, and locks as soon as a majority is up', async () => {
     const dead = await deadUrls(1);
     const app = await start({ masters: dead, lazyConnect: true, wait: 0 });

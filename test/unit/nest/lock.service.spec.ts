@@ -233,7 +233,7 @@ describe('The stream of a handler', () => {
 
   it('is refused if a generator would go on after the lock, without a response that shows when it ends', async () => {
     const lock = await memoryLockService().acquire('a');
-     
+
     const late = (async function* () {
       yield 1;
     })();

@@ -60,6 +60,7 @@ class Unreadable extends Error {
 it.each<[string, unknown, string]>([
   ['an error', new Error('out of paper'), 'out of paper'],
   ['an error whose message is a list', Object.assign(new Error(), { message: ['a', 'b'] }), '["a","b"]'],
+  ['several errors without a message of their own', new AggregateError([new Error('a')]), 'AggregateError'],
   ['a string', 'out of paper', 'out of paper'],
   ['nothing', undefined, 'undefined'],
   ['an object without a prototype', Object.create(null), '{}'],
