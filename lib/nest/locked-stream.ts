@@ -208,10 +208,15 @@ export function responseOf(context: ExecutionContext): ResponseStream | undefine
 // A stream, or a plain object around one, as interceptors make them: Nest sends the stream.
 function mayStream(value: unknown): boolean {
   if (value instanceof StreamableFile || isStream(value)) return true;
-  return isPlain(value) && Object.values(value).some(isStream);
+  try {
+    return isPlain(value) && Object.values(value).some(isStream);
+  } catch {
+    // A getter that throws, which fails the response as well.
+    return false;
+  }
 }
 
-// A Node stream, a web stream, what a generator or a web server's handler returns, or an Express response.
+// A Node or web stream, an async iterable, a web `Response`, or an Express response that the handler returned.
 function isStream(value: unknown): boolean {
   return typeof value === 'object' && value !== null && ('pipe' in value || 'pipeTo' in value || isIterated(value));
 }
@@ -231,7 +236,7 @@ function isAsyncIterable(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value && !('pipe' in value);
 }
 
-// Without an HTTP response, nothing shows when the one who reads it has finished.
+// Without an HTTP response, nothing shows when all of it was read.
 function misplacedStream(where: string, value: unknown): RedlockConfigError {
   const requirement =
     'cannot lock what runs after the handler has returned, without an HTTP response: return an Observable';
