@@ -108,12 +108,12 @@ const DECLARATIONS = Symbol.for('nestjs-redlock:declarations');
  */
 export function WithLock<const Key extends LockKey>(
   key: Key,
-  options: LockedMethodOptions & { onLocked: 'skip' },
-): SkippingLockDecorator<Key>;
+  options?: Duration | (LockedMethodOptions & { onLocked?: Exclude<LockedMethodOptions['onLocked'], 'skip'> }),
+): LockDecorator<Key>;
 export function WithLock<const Key extends LockKey>(
   key: Key,
-  options?: Duration | LockedMethodOptions,
-): LockDecorator<Key>;
+  options: Duration | LockedMethodOptions | undefined,
+): SkippingLockDecorator<Key>;
 export function WithLock<const Key extends LockKey>(
   key: Key,
   options?: Duration | LockedMethodOptions,

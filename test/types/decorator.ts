@@ -1,6 +1,6 @@
 // Compile-only: `npm run typecheck` fails where something compiles that must not, or does not that must.
 import { of } from 'rxjs';
-import { WithLock } from 'nestjs-redlock';
+import { type LockedMethodOptions, WithLock } from 'nestjs-redlock';
 
 interface User {
   readonly id: string;
@@ -86,7 +86,14 @@ export class Uses {
   async named(): Promise<void> {}
 }
 
+declare const SOMEHOW: LockedMethodOptions;
+
 export class Skipping {
+  @WithLock('a', SOMEHOW)
+  async perhaps(): Promise<number | undefined> {
+    return 1;
+  }
+
   @WithLock('a', { onLocked: 'skip' })
   async nothing(): Promise<void> {}
 
@@ -103,6 +110,12 @@ export class Skipping {
   // @ts-expect-error the caller would get undefined in place of a number
   @WithLock('a', { onLocked: 'skip' })
   async always(): Promise<number> {
+    return 1;
+  }
+
+  // @ts-expect-error options that may skip
+  @WithLock('a', SOMEHOW)
+  async somehow(): Promise<number> {
     return 1;
   }
 
