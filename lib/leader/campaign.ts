@@ -80,6 +80,8 @@ const SETTLED_AFTER = 60_000;
 const STORED_WITHIN = 1_000;
 // In milliseconds: a method that returns within this time hardly leads; one that goes on for longer after a loss is reported.
 const MOMENT = 1_000;
+// The state of the lock, for messages.
+const RECORD = 'the record of the election';
 // Ten years, in milliseconds: the state is written once in a term.
 const STATE_LIFE = 3_650 * 86_400_000;
 
@@ -195,6 +197,7 @@ export class Campaign {
     const ended = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
     // What follows happens in one turn, up to the call of the method.
     lock.assertHeld();
+    lock.state.reserve(RECORD);
     const begun = this.clock.read();
     const reign: Reign = { term, lock, ending };
     this.reign = reign;
@@ -250,7 +253,7 @@ export class Campaign {
       try {
         const given: unknown = typeof data === 'function' ? await (data as () => unknown)() : data;
         const record: LeaderRecord = { term, instance, since: since.getTime(), data: given };
-        await lock.state.store('the record of the election', record, {
+        await lock.state.store(RECORD, record, {
           onUncertain: 'newest',
           expireAfter: STATE_LIFE,
         });

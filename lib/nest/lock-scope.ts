@@ -38,12 +38,10 @@ const SHORT = 4;
 
 // The `then` of a query begins its work, and belongs to the call chain. A promise has begun before.
 function begun<T>(returned: T): T {
-  if (returned instanceof Promise || !isThenable(returned)) return returned;
-  return new Promise((resolve, reject) => void returned.then(resolve, reject)) as T;
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof (value as PromiseLike<unknown> | null | undefined)?.then === 'function';
+  const then: unknown = (returned as Partial<PromiseLike<unknown>> | null | undefined)?.then;
+  // Not by its class: queries of some packages extend Promise.
+  if (typeof then !== 'function' || then === Promise.prototype.then) return returned;
+  return new Promise((resolve, reject) => void Reflect.apply(then, returned, [resolve, reject])) as T;
 }
 
 // A lock that is held while work runs: the last of the pieces of work that rely on it releases it.

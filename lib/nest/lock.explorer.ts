@@ -58,30 +58,32 @@ const BULLMQ_PROCESSOR = 'bullmq:processor_metadata';
 const NO_HANDLER =
   /^(SCHEDULE|EVENT_LISTENER|bull|design:|self:|optional:|scope:|__(injectable|interceptors|guards|pipes|exceptionFilters)__)/;
 
-// Refuses `LockInterceptor` where Nest would not run it: on a method that is called directly, or that is no handler. On a
-// class, it may be meant for other methods: it is refused only if the metadata rules out that anything else in the class
-// is a handler.
-function refuseUnintercepted(prototype: object): void {
+// Refuses `LockInterceptor` on a method that is called directly, for which Nest would not run it. On a class, it may be
+// meant for other methods: it is refused only if the metadata rules out that anything else in the class is a handler.
+// Returns a warning of a method that nothing shows to be a handler: some package may still run it as one.
+function refuseUnintercepted(prototype: object): string | undefined {
   const owner: unknown = prototype.constructor;
-  if (typeof owner !== 'function') return;
+  if (typeof owner !== 'function') return undefined;
   const methods = new MetadataScanner().getAllMethodNames(prototype).map((name) => ({
     name,
     method: Reflect.get(prototype, name) as object,
   }));
-  const isHandler = ({ method }: NamedMethod): boolean => !canBeNoHandler(owner) || !canBeNoHandler(method);
+  const isHandler = ({ name, method }: NamedMethod): boolean =>
+    !canBeNoHandler(owner) || !canBeNoHandler(method) || !canBeNoHandler(prototype, name);
   const isForClass = isLocked(owner) && !methods.some(isHandler);
   const locked = methods.filter(({ method }) => isForClass || isLocked(method));
-  const called = locked.find((each) => directCallOf(prototype, each) !== undefined);
-  const refused = called ?? locked.find((each) => !isHandler(each));
-  if (!refused) return;
-  const what = directCallOf(prototype, refused) ?? 'a method that is no handler of requests or messages';
-  const method = `${owner.name}.${refused.name}`;
-  throw new RedlockConfigError(
-    `LockInterceptor on ${isLocked(refused.method) ? method : `class ${owner.name}`}`,
-    method,
-    `cannot lock ${what}, for which Nest runs no interceptors: it would run without the lock. Write ` +
-      '@WithLock(key, options) on the method instead',
-  );
+  const placeOf = ({ name, method }: NamedMethod): string =>
+    `LockInterceptor on ${isLocked(method) ? `${owner.name}.${name}` : `class ${owner.name}`}`;
+  const advice = 'Write @WithLock(key, options) on the method instead';
+  for (const each of locked) {
+    const what = directCallOf(prototype, each);
+    if (what === undefined) continue;
+    const requirement = `cannot lock ${what}, for which Nest runs no interceptors: it would run without the lock. ${advice}`;
+    throw new RedlockConfigError(placeOf(each), `${owner.name}.${each.name}`, requirement);
+  }
+  const unknown = locked.find((each) => !isHandler(each));
+  if (!unknown) return undefined;
+  return `${placeOf(unknown)}: nothing shows that ${owner.name}.${unknown.name} is a handler, and calls of other code run without the lock. ${advice}`;
 }
 
 interface NamedMethod {
@@ -99,8 +101,9 @@ function isLockInterceptor(interceptor: unknown): boolean {
   return typeof made === 'function' && LOCK_INTERCEPTOR in made;
 }
 
-function canBeNoHandler(target: object): boolean {
-  return Reflect.getMetadataKeys(target).every((key) => typeof key === 'string' && NO_HANDLER.test(key));
+function canBeNoHandler(target: object, property?: string): boolean {
+  const keys = property === undefined ? Reflect.getMetadataKeys(target) : Reflect.getMetadataKeys(target, property);
+  return keys.every((key) => typeof key === 'string' && NO_HANDLER.test(key));
 }
 
 function directCallOf(prototype: object, { name, method }: NamedMethod): string | undefined {
@@ -186,7 +189,8 @@ export class LockExplorer {
   private check(prototype: object | null | undefined): void {
     if (!prototype || this.checked.has(prototype)) return;
     this.checked.add(prototype);
-    refuseUnintercepted(prototype);
+    const warning = refuseUnintercepted(prototype);
+    if (warning !== undefined) this.locks.noteMistake(warning);
     for (const { method, options, resources } of declarationsOf(prototype)) {
       if (!this.isMine(options.service)) continue;
       checkLockService(method, this.locks);

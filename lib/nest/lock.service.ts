@@ -411,6 +411,14 @@ export class LockService {
   }
 
   /**
+   * Warns of what may be a mistake in the application.
+   * @internal
+   */
+  noteMistake(warning: string): void {
+    this.warn(warning);
+  }
+
+  /**
    * Checks options that are known before any call is made.
    *
    * @throws {RedlockConfigError} for an invalid option; the message names `where`

@@ -39,7 +39,7 @@ export class LockedStream {
       defer(() => next.handle()).subscribe({
         next: (value: unknown) => this.pass(value),
         error: (error: unknown) => this.fail(error),
-        complete: () => void this.finish().catch(report),
+        complete: () => void this.finish().catch((error: unknown) => this.failOrReport(error)),
       });
     try {
       this.source = hold.run(handle);
@@ -85,7 +85,7 @@ export class LockedStream {
       this.fail(loss);
       return;
     }
-    if (!this.response && isAsyncIterable(this.last)) {
+    if (!this.response && !this.handler.mayIterate && isAsyncIterable(this.last)) {
       this.fail(misplacedStream(this.handler.where, this.last));
       return;
     }
@@ -106,7 +106,8 @@ export class LockedStream {
   // free.
   private isStillSending(response: ResponseStream): boolean {
     if (response.writableEnded || response.destroyed) return false;
-    return this.handler.answersItself || mayStream(this.last);
+    const { answersItself, isKnown } = this.handler;
+    return answersItself || (!isKnown && this.last === undefined) || mayStream(this.last);
   }
 
   // The handler has returned, but its result is still being written to the response.
@@ -124,6 +125,11 @@ export class LockedStream {
     this.over = true;
     this.release();
     this.subscriber.error(error);
+  }
+
+  private failOrReport(error: unknown): void {
+    if (this.subscriber.closed) report(error);
+    else this.fail(error);
   }
 
   // A promise may still fail with its own error, which takes precedence. A stream would continue as if it held the
@@ -168,6 +174,10 @@ export interface HandlerShape {
   readonly isObservable: boolean;
   // It has the response: Nest sends nothing of what it returns.
   readonly answersItself: boolean;
+  // If not, another function stands in the place of the method, and what it has is unknown.
+  readonly isKnown: boolean;
+  // A subscription of GraphQL is an async iterable, and its lock that of its beginning.
+  readonly mayIterate: boolean;
 }
 
 const SCANNER = new MetadataScanner();
@@ -179,13 +189,21 @@ export function handlerOf(context: ExecutionContext): HandlerShape {
   const prototype = owner.prototype as object;
   // A decorator may have replaced the method by a function of another name.
   const isHandler = (name: string): boolean => Reflect.get(prototype, name) === handler;
-  const name = SCANNER.getAllMethodNames(prototype).find(isHandler) ?? handler.name;
+  const found = SCANNER.getAllMethodNames(prototype).find(isHandler);
+  const name = found ?? handler.name.replace(/^bound /, '');
   const parameters = (Reflect.getMetadata('__routeArguments__', owner, name) ?? {}) as object;
   const answersItself =
     Object.keys(parameters).some((key) => RESPONSE.test(key)) &&
     Reflect.getMetadata('__responsePassthrough__', owner, name) !== true;
   const where = `LockInterceptor on ${owner.name}.${name}`;
-  return { where, isObservable: returnsObservable(prototype, name), answersItself };
+  const mayIterate = context.getType<string>() === 'graphql';
+  return {
+    where,
+    isObservable: returnsObservable(prototype, name),
+    answersItself,
+    isKnown: found !== undefined,
+    mayIterate,
+  };
 }
 
 interface ResponseStream {
@@ -208,12 +226,9 @@ export function responseOf(context: ExecutionContext): ResponseStream | undefine
 // A stream, or a plain object around one, as interceptors make them: Nest sends the stream.
 function mayStream(value: unknown): boolean {
   if (value instanceof StreamableFile || isStream(value)) return true;
-  try {
-    return isPlain(value) && Object.values(value).some(isStream);
-  } catch {
-    // A getter that throws, which fails the response as well.
-    return false;
-  }
+  if (!isPlain(value)) return false;
+  // A getter is code of the application, which Nest runs once.
+  return Object.values(Object.getOwnPropertyDescriptors(value)).some((property) => isStream(property.value));
 }
 
 // A Node or web stream, an async iterable, a web `Response`, or an Express response that the handler returned.

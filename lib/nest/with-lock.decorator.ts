@@ -226,12 +226,8 @@ export async function acquireOrFallback(
   }
 }
 
-// A method that a subclass decorates anew is declared by the subclass only, and one that is decorated twice, twice.
 function declare(target: object, declaration: LockDeclaration): void {
-  const { method } = declaration;
-  const name = (where: string): string => where.slice(where.lastIndexOf('.'));
-  const others = declarationsOf(target).filter((each) => each.method === method || name(each.method) !== name(method));
-  Reflect.defineMetadata(DECLARATIONS, [...others, declaration], target);
+  Reflect.defineMetadata(DECLARATIONS, [...declarationsOf(target), declaration], target);
 }
 
 function lockServiceOf(self: object, host: symbol, where: string): LockService {

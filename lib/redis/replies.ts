@@ -112,6 +112,9 @@ const NO_PERMISSION = /^ERR (?:ACL failure in script: |(?=The user executing the
 // Since Redis 7.2, the message contains the name of the user that lacks the permission.
 const NAMED_USER = /\bUser .+ has no permissions/;
 
+// The wordings of servers have no secret in them, and a password such as "user" would hide what they say.
+const MISSING_PERMISSION = /^NOPERM (?:this user has no permissions|No permissions to |The user executing the script )/;
+
 export function replyFrom(reply: unknown): MasterReply {
   if (reply === FREE) return GRANTED;
   if (reply === FREE_WITH_WAITERS) return GRANTED_WITH_WAITERS;
@@ -152,8 +155,7 @@ export function millisecondsFrom(time: unknown): number {
 
 export function refusalFrom(error: Error, secrets: readonly string[]): RefusedReply {
   const plain = lineOf(error).replace(NO_PERMISSION, 'NOPERM ');
-  // The wording of the server has no secret in it, and a password such as "user" would hide what it says.
-  const message = plain.startsWith('NOPERM ') ? plain : redacted(plain, secrets);
+  const message = MISSING_PERMISSION.test(plain) ? plain : redacted(plain, secrets);
   const [, code = 'ERR', reason = message] = /^([A-Z][A-Z0-9_]*)(?: |$)(.*)/.exec(message) ?? [];
   return { kind: 'refused', code, reason };
 }

@@ -100,7 +100,7 @@ export class ServerCall extends ScriptCall<ServerRecord> {
     // An answer without the marker may be that of another server, whose clock shows another time.
     this.mayCount = this.isCurrent && (!isMarked || this.checkClock(time));
     if (data) {
-      if (time !== undefined) server.guard?.contacted(this.received.monotonic);
+      if (time !== undefined) data.contactedAt = this.received.monotonic;
       this.isChecking = data.state === 'checking';
     }
     return server.quarantine ?? (this.mayCount ? undefined : RECOGNIZED_ANEW);

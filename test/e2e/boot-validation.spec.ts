@@ -73,14 +73,6 @@ describe('Validation at boot', () => {
       expect(error.option).toBe('@WithLock on Job.run: ttl');
     });
 
-    it('a method, unless a subclass decorates it anew', async () => {
-      class Right extends Wrong {
-        @WithLock('b', '5s')
-        override async run(): Promise<void> {}
-      }
-      await expect(boot({ imports: [new Locks().module()], providers: [Right] })).resolves.toBeDefined();
-    });
-
     it('a method of another service, to which only the options of that service apply', async () => {
       const [main, billing] = [new Locks(1, { maxTtl: '3h' }), new Locks(1, { name: 'billing' })];
       await boot({ imports: [main.module(), billing.module()], providers: [Wrong] });

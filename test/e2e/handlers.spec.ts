@@ -101,7 +101,7 @@ describe('Handlers that Nest does not intercept', () => {
       );
     });
 
-    it('a method of this package, a hook, and what no package can know as a handler', async () => {
+    it('a method of this package, and a hook', async () => {
       @Injectable()
       class Job {
         @LockedInterval('1h', { name: 'x' })
@@ -119,16 +119,6 @@ describe('Handlers that Nest does not intercept', () => {
         @UseInterceptors(Locked)
         onModuleInit(): void {}
       }
-      @Injectable()
-      class Service {
-        @UseInterceptors(Locked)
-        async run(): Promise<void> {}
-      }
-      @Injectable()
-      @UseInterceptors(Locked)
-      class Whole {
-        async run(): Promise<void> {}
-      }
       const job = boot({
         imports: [new Locks().module(), ScheduleModule.forRoot(), RedlockScheduleModule],
         providers: [Job],
@@ -137,9 +127,6 @@ describe('Handlers that Nest does not intercept', () => {
       const reign = boot({ imports: [new Locks().module(), RedlockLeaderModule], providers: [Reign] });
       expect(await messageOf(reign)).toBe(refusal('Reign.lead', 'a method under @Leader', 'Reign.lead'));
       expect(await messageOf(bootWith(Hooks))).toBe(refusal('Hooks.onModuleInit', 'a hook', 'Hooks.onModuleInit'));
-      const none = 'a method that is no handler of requests or messages';
-      expect(await messageOf(bootWith(Service))).toBe(refusal('Service.run', none, 'Service.run'));
-      expect(await messageOf(bootWith(Whole))).toBe(refusal('class Whole', none, 'Whole.run'));
     });
 
     it('a method that is a route as well, of which only half of the calls would be locked', async () => {
@@ -168,6 +155,25 @@ describe('Handlers that Nest does not intercept', () => {
       );
       expect(await messageOf(bootWith({ provide: 'JOB', useValue: new Base() }))).toContain('on Base.run');
     });
+  });
+
+  it('LockInterceptor on what nothing shows to be a handler boots with a warning', async () => {
+    @Injectable()
+    class Service {
+      @UseInterceptors(Locked)
+      async run(): Promise<void> {}
+    }
+    @Injectable()
+    @UseInterceptors(Locked)
+    class Whole {
+      async run(): Promise<void> {}
+    }
+    await bootWith(Service, Whole);
+    const advice = 'and calls of other code run without the lock. Write @WithLock(key, options) on the method instead';
+    expect(logs.filter((line) => line.startsWith('warn'))).toEqual([
+      `warn LockInterceptor on Service.run: nothing shows that Service.run is a handler, ${advice}`,
+      `warn LockInterceptor on class Whole: nothing shows that Whole.run is a handler, ${advice}`,
+    ]);
   });
 
   describe('LockInterceptor stays allowed', () => {
@@ -205,6 +211,10 @@ describe('Handlers that Nest does not intercept', () => {
       class Consumer {
         @SetMetadata('RABBIT_HANDLER', { queue: 'orders' })
         onMessage(): void {}
+
+        @UseInterceptors(Locked)
+        @Reflect.metadata('REGISTERED', true)
+        onOther(): void {}
 
         @Cron('0 0 1 1 *')
         async cleanUp(): Promise<void> {}

@@ -140,6 +140,16 @@ describe('LockInterceptor over HTTP', () => {
       handled.push('nothing');
     }
 
+    @Get('getter/:id')
+    @Locked({ wait: 0 })
+    getter(): object {
+      return {
+        get late(): never {
+          throw new Error('not loaded');
+        },
+      };
+    }
+
     @Get('answers/:id')
     @Locked({ wait: 0, onLocked: { status: 409 } })
     answers(@Res() response: { send(body: string): void }): void {
@@ -236,6 +246,11 @@ describe('LockInterceptor over HTTP', () => {
       expect((await get('nothing/7')).status).toBe(200);
       await eventually(() => handled.length === 2);
       expect(handled).toEqual(['nothing', 'sent']);
+    });
+
+    it('has released the lock of a handler whose result cannot be read', async () => {
+      expect((await get('getter/7')).status).toBe(500);
+      await eventually(() => !locks.held);
     });
 
     it('runs neither the pipes nor the handler when the resource is held', async () => {
@@ -407,6 +422,10 @@ describe('LockInterceptor on streams', () => {
   @Controller()
   @UseInterceptors(LockInterceptor('stream', { ttl: '10s', wait: 0 }))
   class Streams {
+    constructor() {
+      this.bound = this.bound.bind(this);
+    }
+
     @Get('file')
     file(): StreamableFile {
       return new StreamableFile(stream);
@@ -421,6 +440,11 @@ describe('LockInterceptor on streams', () => {
     manual(@Res() response: PlatformResponse): void {
       response.hijack?.();
       stream.pipe(response.raw ?? response);
+    }
+
+    @Get('bound')
+    bound(@Res() response: PlatformResponse): void {
+      this.manual(response);
     }
 
     @Get('given-back')
@@ -507,39 +531,42 @@ describe('LockInterceptor on streams', () => {
 
     const open = (path: string) => Client.get(`${server.url}/${path}`);
 
-    describe.each(['file', 'later', 'manual', 'given-back', ...YIELDING])('of a handler that streams: %s', (path) => {
-      it('until the response has ended', async () => {
-        stream.write('first');
-        const client = await open(path);
-        await client.receives('first');
-        await locks.clock.advance(60_000);
-        expect(locks.held).toBe(true);
-        expect((await open(path)).response.statusCode).toBe(423);
-        stream.end('last');
-        await client.receives('last');
-        expect(await client.closed()).toBe(true);
-        await eventually(() => !locks.held);
-      });
+    describe.each(['file', 'later', 'manual', 'bound', 'given-back', ...YIELDING])(
+      'of a handler that streams: %s',
+      (path) => {
+        it('until the response has ended', async () => {
+          stream.write('first');
+          const client = await open(path);
+          await client.receives('first');
+          await locks.clock.advance(60_000);
+          expect(locks.held).toBe(true);
+          expect((await open(path)).response.statusCode).toBe(423);
+          stream.end('last');
+          await client.receives('last');
+          expect(await client.closed()).toBe(true);
+          await eventually(() => !locks.held);
+        });
 
-      it('until the client has disconnected', async () => {
-        stream.write('first');
-        const client = await open(path);
-        await client.receives('first');
-        expect(locks.held).toBe(true);
-        client.leave();
-        await eventually(() => !locks.held);
-        stream.destroy();
-      });
+        it('until the client has disconnected', async () => {
+          stream.write('first');
+          const client = await open(path);
+          await client.receives('first');
+          expect(locks.held).toBe(true);
+          client.leave();
+          await eventually(() => !locks.held);
+          stream.destroy();
+        });
 
-      it('or aborts the response when the lock is lost, so that a part cannot pass for the whole', async () => {
-        stream.write('first');
-        const client = await open(path);
-        await client.receives('first');
-        await locks.lose();
-        expect(await client.closed()).toBe(false);
-        stream.destroy();
-      });
-    });
+        it('or aborts the response when the lock is lost, so that a part cannot pass for the whole', async () => {
+          stream.write('first');
+          const client = await open(path);
+          await client.receives('first');
+          await locks.lose();
+          expect(await client.closed()).toBe(false);
+          stream.destroy();
+        });
+      },
+    );
 
     describe('of server-sent events', () => {
       it('until they are complete', async () => {

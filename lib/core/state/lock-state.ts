@@ -189,8 +189,13 @@ export class LockState {
    * @internal
    */
   async store(owner: string, value: unknown, options: StateWriteOptions): Promise<void> {
-    this.#owner = owner;
+    this.reserve(owner);
     await this.#set(value, options);
+  }
+
+  /** @internal */
+  reserve(owner: string): void {
+    this.#owner = owner;
   }
 
   async #set(value: unknown, options: StateWriteOptions): Promise<void> {

@@ -133,7 +133,6 @@ export class RestartGuard implements Witness {
   private readonly steps: StepJudge;
   readonly newMasters: NewMasters;
   private readonly rounds: GuardRounds;
-  private contactedAt = -Infinity;
   private wasEngaged = false;
   private isBusy = false;
   private idleSince = -Infinity;
@@ -221,11 +220,6 @@ export class RestartGuard implements Witness {
     return this.reading ?? Promise.resolve();
   }
 
-  // A server has answered a request that was checked like a vote. `at` is monotonic, in milliseconds.
-  contacted(at = this.group.now): void {
-    this.contactedAt = at;
-  }
-
   // Returns whether what the server granted with this reading of its clock, in milliseconds, may count.
   sampled(record: ServerRecord, sent: Instant, time: number, received?: Instant): boolean {
     return this.steps.sampled(record, sent, time, received);
@@ -293,6 +287,7 @@ export class RestartGuard implements Witness {
         const reported = record.server.report().finally(() => reading.end());
         const report = await group.within(group.patience, reported);
         if (!report) return;
+        record.contactedAt = group.now;
         const isCurrent = revision === record.revision;
         // Until the others have answered, the address may lead back: what was here is not forgotten.
         const isUnknown = record.relationOf(report) === 'unknown';
@@ -300,7 +295,6 @@ export class RestartGuard implements Witness {
         reports.set(record, { report, revision: isCurrent ? record.revision : revision });
       }),
     );
-    if (reports.size > 0) this.contacted();
     return reports;
   }
 
@@ -310,7 +304,7 @@ export class RestartGuard implements Witness {
     const { now, records, isEngaged, quorum } = this.group;
     if (this.closed || !isEngaged) return;
     const answering = records.filter(
-      ({ server, heartbeat }) => server.isConnected && heartbeat.ageAt(now) < CONTACT_INTERVAL,
+      ({ votes, server, heartbeat }) => votes && server.isConnected && heartbeat.ageAt(now) < CONTACT_INTERVAL,
     );
     if (answering.length >= quorum) return;
     for (const { heartbeat } of records) heartbeat.reconnectAfter(CONTACT_INTERVAL, now);
@@ -369,16 +363,17 @@ export class RestartGuard implements Witness {
     }
   }
 
-  // All masters at once: one that hangs must not hide this process from the others.
+  // Each master that has answered nothing lately.
   private keepContact(now: number): void {
     const { records } = this.group;
     // Answers may have arrived while this process stood still.
     if (records.some(({ heartbeat }) => heartbeat.ageAt(now) >= CONTACT_INTERVAL)) {
       this.context.clock.afterInput(() => this.replaceSilent());
     }
-    if (now - this.contactedAt < CONTACT_INTERVAL / 2) return;
     for (const record of records) {
-      if (record.server.isConnected && !record.heartbeat.isUnderWay) void this.ttls.beat(record);
+      const { server, heartbeat, contactedAt } = record;
+      if (now - contactedAt < CONTACT_INTERVAL / 2) continue;
+      if (server.isConnected && !heartbeat.isUnderWay) void this.ttls.beat(record);
     }
   }
 }

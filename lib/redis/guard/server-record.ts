@@ -105,6 +105,8 @@ export class ServerRecord extends DataRecord {
   private confirmed: { readonly ttl: number; readonly sent: Instant } | undefined;
   readonly reading: PendingContact;
   readonly heartbeat: PendingContact;
+  // When the server last answered a request that was checked like a vote. Monotonic, in milliseconds.
+  contactedAt = -Infinity;
 
   constructor(
     readonly server: GuardedServer,

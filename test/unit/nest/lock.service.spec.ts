@@ -195,7 +195,13 @@ function streaming() {
   return { values, seen };
 }
 
-const HANDLER = { where: 'LockInterceptor on Carts.list', isObservable: false, answersItself: false };
+const HANDLER = {
+  where: 'LockInterceptor on Carts.list',
+  isObservable: false,
+  answersItself: false,
+  isKnown: true,
+  mayIterate: false,
+};
 
 /** The values of a handler under a lock. The handler is not declared to return an Observable. */
 function underLock(lock: Lock, values: Observable<unknown>): Observable<unknown> {
@@ -280,6 +286,16 @@ describe('Work under a lock', () => {
         resolve(locks.current()?.resources);
       },
     };
+    await expect(locks.withLock('a', () => query as PromiseLike<unknown>)).resolves.toEqual(['a']);
+  });
+
+  it('includes a query that is a promise of its own kind', async () => {
+    const locks = memoryLockService();
+    const query = Object.assign(new Promise<unknown>(() => undefined), {
+      then(resolve: (result: unknown) => void) {
+        resolve(locks.current()?.resources);
+      },
+    });
     await expect(locks.withLock('a', () => query as PromiseLike<unknown>)).resolves.toEqual(['a']);
   });
 

@@ -20,7 +20,7 @@ let nonces = 0;
 /** What a {@link Link} needs of the process to which it belongs. */
 interface Peer {
   readonly name: string;
-  readonly guard: Pick<RestartGuard, 'contacted' | 'sampled'>;
+  readonly guard: Pick<RestartGuard, 'sampled'>;
 }
 
 /** The context of the guard of a process that observes nothing. */
@@ -171,7 +171,7 @@ export class Link implements GuardedServer {
     const known = Math.max(announcement.known, marker.knownTtl);
     server.change({ known });
     if (announcement.ttl > marker.maxTtl) server.announce(announcement.ttl);
-    process.guard.contacted();
+    if (this.identity) this.identity.contactedAt = server.clock.now;
     if (this.identity) process.guard.sampled(this.identity, server.clock.read(), server.time);
     return Promise.resolve(known);
   }

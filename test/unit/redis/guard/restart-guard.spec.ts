@@ -305,6 +305,18 @@ describe('A process that holds a lock and hears from no server', () => {
     expect(reconnects(process)).toEqual([1, 1, 1]);
   });
 
+  it('replaces a silent one beside a quarantined server, which answers and has no vote', async () => {
+    for (const server of servers) server.mark();
+    servers[0].quarantine(20_000);
+    const process = await started();
+    hold(process.guard);
+    await clock.advance(1_000);
+    Object.assign(process.links[2]!, { isMute: true, held: new Promise(() => undefined) });
+    await clock.advance(3_000);
+    expect(reconnects(process)).toEqual([0, 0, expect.any(Number)]);
+    expect(reconnects(process)[2]).toBeGreaterThan(0);
+  });
+
   it('keeps the connections as long as a quorum of the servers answers', async () => {
     const process = await holding();
     process.links[0]!.isMute = true;
