@@ -118,22 +118,25 @@ it('An application whose masters freeze under load logs silent masters, the lost
   await locks.acquire('held', { extend: true });
 
   for (const server of frozen) server.pause();
-  const said = await nextLines(from, 5);
+  const said = await nextLines(from, 7);
+  const ofBoth = (line: (name: string) => string): string[] => ['a', 'b'].map(line);
   expect(said.slice(0, 2).sort()).toEqual(
-    ['a', 'b'].map((name) => `warn master ${name} has stopped answering: it is only probed`),
+    ofBoth((name) => `warn master ${name} has stopped answering: it is only probed`),
   );
-  expect(said.slice(2)).toEqual([
-    `error no lock can be taken: 1 of 3 masters vote (a: ${silence}; b: ${silence})`,
+  expect(said[2]).toBe(`error no lock can be taken: 1 of 3 masters vote (a: ${silence}; b: ${silence})`);
+  // Their connections may be half-open.
+  expect(said.slice(3, 6).sort()).toEqual([
+    ...ofBoth((name) => `warn lost the connection to ${name}: no answer for long, connecting anew`),
     expect.stringMatching(/^warn the lock on "held" is in danger: .* \(a: [a-z ,]+; b: [a-z ,]+; c: granted\)$/),
-    expect.stringMatching(
-      /^warn lost the lock on "held": .* \(a: silent, not asked; b: silent, not asked; c: granted\)$/,
-    ),
   ]);
+  expect(said[6]).toMatch(
+    /^warn lost the lock on "held": .* \(a: silent, not asked; b: silent, not asked; c: granted\)$/,
+  );
   for (const server of frozen) server.resume();
-  expect((await nextLines(from + 5, 3)).sort()).toEqual([
+  expect((await nextLines(from + 7, 5)).sort()).toEqual([
+    ...ofBoth((name) => `log connected to ${name} again`),
     'log locks can be taken again: 2 of 3 masters vote',
-    'log master a answers again',
-    'log master b answers again',
+    ...ofBoth((name) => `log master ${name} answers again`),
   ]);
 });
 
