@@ -1,15 +1,5 @@
-import {
-  Global,
-  Inject,
-  Injectable,
-  Logger,
-  type LoggerService,
-  Module,
-  type OnApplicationBootstrap,
-  type OnModuleDestroy,
-  type OnModuleInit,
-} from '@nestjs/common';
-import { DiscoveryModule, DiscoveryService, ModuleRef, ModulesContainer } from '@nestjs/core';
+import { Global, Inject, Injectable, Logger, type LoggerService, Module, type OnModuleInit } from '@nestjs/common';
+import { DiscoveryModule, DiscoveryService, ModuleRef } from '@nestjs/core';
 import { formatValue } from '../core/display.js';
 import { isConfigError, QuorumUnavailableError, RedlockConfigError } from '../core/errors.js';
 import { electionResource, type ElectionObserver, leaderFrom, type LeaderReport } from '../core/leadership.js';
@@ -20,7 +10,7 @@ import {
   closeOnError,
   type DeclaredMethod,
   declaredMethods,
-  placeLast,
+  startedLast,
   refuseDuplicates,
 } from '../nest/declared-methods.js';
 import { CALLED_METHODS } from '../nest/lock-service.token.js';
@@ -179,24 +169,6 @@ export class Elections implements OnModuleInit {
   }
 }
 
-@Module({})
-class CampaignModule implements OnApplicationBootstrap, OnModuleDestroy {
-  constructor(
-    @Inject(Elections) private readonly elections: Elections,
-    @Inject(ModulesContainer) modules: ModulesContainer,
-  ) {
-    placeLast(CampaignModule, modules);
-  }
-
-  onApplicationBootstrap(): void {
-    this.elections.start();
-  }
-
-  onModuleDestroy(): void {
-    this.elections.stop();
-  }
-}
-
 /**
  * Holds the elections of the methods under `@Leader`, and provides {@link Elections}. At the shutdown this instance leaves the
  * queues, and asks its methods to end; `RedlockModule` waits for them, for at most its `drainTimeout`. The lock of a method that
@@ -208,7 +180,7 @@ class CampaignModule implements OnApplicationBootstrap, OnModuleDestroy {
  */
 @Global()
 @Module({
-  imports: [DiscoveryModule, CampaignModule],
+  imports: [DiscoveryModule, startedLast(Elections)],
   providers: [Elections, { provide: CALLED_METHODS.elections.token, useExisting: Elections }],
   exports: [Elections, CALLED_METHODS.elections.token],
 })

@@ -1,5 +1,5 @@
-import type { Type } from '@nestjs/common';
-import type { DiscoveryService, ModuleRef, ModulesContainer } from '@nestjs/core';
+import { Inject, Module, type OnApplicationBootstrap, type OnModuleDestroy, type Type } from '@nestjs/common';
+import { type DiscoveryService, type ModuleRef, ModulesContainer } from '@nestjs/core';
 import 'reflect-metadata';
 import { RedlockConfigError } from '../core/errors.js';
 import { CALLED_METHODS, checkLockService, tokenFor } from './lock-service.token.js';
@@ -150,10 +150,33 @@ function shareKeys(one: LockService, other: LockService): boolean {
   return a.settings.keyPrefix === b.settings.keyPrefix && a.servers.some((server) => b.servers.includes(server));
 }
 
+// What calls methods of the application.
+interface Caller {
+  start(): void;
+  stop(): void;
+}
+
 // A method needs what the hooks of the application open, and must end before they close it, or wait for it. Nest calls the
 // hooks of its modules by their distance from the root module, in reverse at the shutdown.
-export function placeLast(module: Type, modules: ModulesContainer): void {
-  for (const each of modules.values()) if (each.metatype === module) each.distance = -Infinity;
+export function startedLast(caller: Type<Caller>): Type {
+  @Module({})
+  class LastModule implements OnApplicationBootstrap, OnModuleDestroy {
+    constructor(
+      @Inject(caller) private readonly methods: Caller,
+      @Inject(ModulesContainer) modules: ModulesContainer,
+    ) {
+      for (const each of modules.values()) if (each.metatype === LastModule) each.distance = -Infinity;
+    }
+
+    onApplicationBootstrap(): void {
+      this.methods.start();
+    }
+
+    onModuleDestroy(): void {
+      this.methods.stop();
+    }
+  }
+  return LastModule;
 }
 
 // Nest runs no shutdown hooks after a failed start, and open connections would keep the process alive.

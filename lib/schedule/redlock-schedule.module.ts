@@ -1,34 +1,9 @@
-import {
-  Global,
-  Inject,
-  Module,
-  type OnApplicationBootstrap,
-  type OnModuleDestroy,
-  type OnModuleInit,
-} from '@nestjs/common';
-import { DiscoveryModule, DiscoveryService, ModulesContainer } from '@nestjs/core';
-import { closeOnError, placeLast } from '../nest/declared-methods.js';
+import { Global, Inject, Module, type OnModuleInit } from '@nestjs/common';
+import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
+import { closeOnError, startedLast } from '../nest/declared-methods.js';
 import { CALLED_METHODS } from '../nest/lock-service.token.js';
 import { JobHistory } from './job-history.js';
 import { Jobs } from './jobs.js';
-
-@Module({})
-class TickModule implements OnApplicationBootstrap, OnModuleDestroy {
-  constructor(
-    @Inject(Jobs) private readonly jobs: Jobs,
-    @Inject(ModulesContainer) modules: ModulesContainer,
-  ) {
-    placeLast(TickModule, modules);
-  }
-
-  onApplicationBootstrap(): void {
-    this.jobs.start();
-  }
-
-  onModuleDestroy(): void {
-    this.jobs.stop();
-  }
-}
 
 /**
  * Runs the methods under `@LockedCron` and `@LockedInterval`, and provides the {@link JobHistory}.
@@ -44,7 +19,7 @@ class TickModule implements OnApplicationBootstrap, OnModuleDestroy {
  */
 @Global()
 @Module({
-  imports: [DiscoveryModule, TickModule],
+  imports: [DiscoveryModule, startedLast(Jobs)],
   providers: [Jobs, JobHistory, { provide: CALLED_METHODS.jobs.token, useExisting: JobHistory }],
   exports: [Jobs, JobHistory, CALLED_METHODS.jobs.token],
 })
