@@ -3,54 +3,73 @@
  *
  * @packageDocumentation
  */
-export type { Clock, Instant, Timer } from './core/clock.js';
-export type { Duration, DurationUnit } from './core/settings/duration.js';
+export type { Clock, Instant, Timer } from './redlock/clock.js';
+export type { Duration, DurationUnit } from './settings/duration.js';
+export { isLockError } from './errors.js';
 export {
   LockError,
   LockLostError,
-  LockNotAcquiredError,
-  LockOrderError,
-  LockReentryError,
-  type ReentryProblem,
   LockServiceStoppedError,
   QuorumUnavailableError,
-  RedlockConfigError,
   type LockLostCause,
   type MasterReport,
-} from './core/errors.js';
-export type { BlamedHolder, ResourceContention, WaitedTime } from './core/contention/contention.js';
-export type { LockHolder } from './core/holder.js';
-export { Lock } from './core/lock.js';
-export {
-  type LockState,
-  type StateReadOptions,
-  StateUncertainError,
-  type StateWriteOptions,
-} from './core/state/lock-state.js';
-export type { StateSnapshot } from './core/state/state-register.js';
+} from './redlock/errors.js';
+export { LockNotAcquiredError } from './waiting/lock-not-acquired.error.js';
+export { LockReentryError, type ReentryProblem } from './locks/lock-reentry.error.js';
+export { RedlockConfigError } from './settings/config.error.js';
+export type { LockHolder } from './redlock/holder.js';
+export type { JobObserver, JobReport, JobRunReport, JobSkip, UnfinishedRun } from './operate/job-observer.js';
+export type { JobOutcome, JobSkipReason } from './operate/job-record.js';
+export type { ElectionObserver, LeaderReport } from './operate/leadership.js';
+export { Lock } from './locks/lock.js';
+export type { OpenStateRequest, ReadStateRequest, Version, WriteStateRequest } from './fencing/state-entry.js';
+export type { LockState, StateSnapshot, StateWriteOptions } from './fencing/lock-state.js';
 export type {
+  AcquireRequest,
+  DrawRequest,
+  ExtendRequest,
+  InspectRequest,
+  LeaveRequest,
+  MasterIdentity,
+  MasterRequest,
+  NotificationListener,
+  PickRequest,
+  ProbeRequest,
+  QueueTicket,
+  RaiseBarrierRequest,
+  ReleaseRequest,
+  ReplyCallback,
+  Sharing,
   MasterReply,
   GrantedReply,
+  GoneReply,
   HeldReply,
   Master,
+  RefusedReply,
+} from './masters/master.interface.js';
+export type {
+  Gone,
+  Granted,
+  HeldByOther,
   Quarantine,
   QuarantinedReply,
-  RefusedReply,
-  ShardStatus,
+  Refused,
+  Reply,
   TimedOutReply,
   UnreachableReply,
-} from './core/master.interface.js';
+} from './redlock/server.js';
 export type {
   AcquisitionKind,
+  WakeCause,
   AcquisitionObserver,
   LockObserver,
   ObservedService,
   OnHeld,
   AcquisitionProgress,
-} from './core/observer.js';
-export type { LockInspection, PermitInspection, SlotInspection } from './core/inspector.js';
-export type { MasterState, MasterStatus, RedlockStatus } from './core/health/status.js';
-export type { AcquireOptions, LockMode, LockOrderOption, RedlockOptions } from './core/settings/options.js';
+} from './operate/observer.js';
+export type { LockInspection, PermitInspection, SlotInspection } from './operate/inspector.js';
+export type { MasterState, MasterStatus, RedlockStatus } from './operate/status.js';
+export type { AcquireOptions, LockMode, RedlockOptions } from './settings/options.js';
 export { getLockServiceToken, InjectLockService } from './nest/lock-service.token.js';
 export { LockExceptionFilter, type LockExceptionFilterOptions } from './nest/lock-exception.filter.js';
 export { LockInterceptor, type LockInterceptorKey } from './nest/lock.interceptor.js';
@@ -62,16 +81,9 @@ export type {
   WithLockOptions,
 } from './nest/lock-options.js';
 export { type LockedWork, LockService } from './nest/lock.service.js';
-export type { DurableOption } from './redis/recognition.js';
-export type { RedisMasterSource } from './redis/master-source.js';
-export type { NodeAddress } from './redis/urls.js';
-export type { RedisClientSource } from './redis/redis-client.interface.js';
-export type {
-  RedisClusterNatMap,
-  RedisClusterNode,
-  RedisClusterOptions,
-  RedisClusterSource,
-} from './redis/cluster/cluster-source.js';
+export type { RedisMasterSource } from './redis/source.interface.js';
+export type { RedisClusterNode, RedisClusterOptions, RedisClusterSource } from './redis/source.interface.js';
+export type { RedisClientSource } from './redis/source.interface.js';
 export type {
   DisabledModuleOptions,
   LockingModuleOptions,
@@ -83,6 +95,7 @@ export type {
 export { RedlockModule } from './nest/redlock.module.js';
 export {
   WithLock,
+  type ComposableDecorator,
   type HasUnannotated,
   type LockableMethod,
   type LockDecorator,

@@ -1,8 +1,7 @@
-import { counted, duration, printable, showNames } from '../core/display.js';
-import type { LockInspection, PermitInspection, SlotInspection } from '../core/inspector.js';
-import { resolveResources } from '../core/settings/resources.js';
-import { permits as parsePermits } from '../core/settings/settings.js';
-import { type CommandContext, inSession } from './session.js';
+import type { LockInspection, MasterReply, MasterReport, PermitInspection, SlotInspection } from '../index.js';
+import * as admin from '../admin/admin.js';
+import { describeReply, display } from '../internal.js';
+import type { CommandContext } from './session.js';
 import {
   heldBy,
   isReleasedByForce,
@@ -13,22 +12,20 @@ import {
   table,
   type Terminal,
 } from './terminal.js';
-import { describeReply, type MasterReport } from '../core/errors.js';
-import { quorumOf } from '../core/acquire/quorum-call.js';
 
 export function inspect(
   context: CommandContext,
   key: string,
   { permits }: { readonly permits?: string },
 ): Promise<number> {
-  const [resource = ''] = resolveResources('key', key);
+  const [resource = ''] = admin.resolveResources('key', key);
   return permits === undefined ? inspectResource(context, resource) : inspectPermits(context, resource, permits);
 }
 
 async function inspectPermits(context: CommandContext, resource: string, given: string): Promise<number> {
   const { terminal, json } = context;
-  const permits = parsePermits('--permits', /^\d+$/.test(given) ? Number(given) : given);
-  const { inspection, lock, taken } = await inSession(context, async ({ redlock }) => ({
+  const permits = admin.parsePermits('--permits', /^\d+$/.test(given) ? Number(given) : given);
+  const { inspection, lock, taken } = await admin.inSession(context, async ({ redlock }) => ({
     inspection: await redlock.inspector.inspectPermits(resource, permits),
     lock: await redlock.inspector.inspect(resource),
     taken: await redlock.inspector.takenPermits(resource),
@@ -51,7 +48,7 @@ function slotsTable(slots: readonly SlotInspection[]): string {
   return table(
     ['slot', 'state', 'remaining', 'masters', 'holder'],
     slots.map(({ slot, state, remaining, masters, holder }) => [
-      ...[`#${slot}`, state, state === 'held' ? duration(remaining) : '-'],
+      ...[`#${slot}`, state, state === 'held' ? display.duration(remaining) : '-'],
       ...[`${heldOn(masters)} of ${masters.length}`, holder ? heldBy(holder) : '-'],
     ]),
   );
@@ -68,11 +65,11 @@ function asJson(inspection: LockInspection | SlotInspection): object {
 function permitSummaryOf({ resource, permits, taken, slots }: PermitInspection): string {
   const unknown = slots.filter(({ state }) => state === 'unknown').length;
   const others = unknown > 0 ? `, ${unknown} unknown` : '';
-  return `${showNames([resource])}: ${taken} of ${counted(permits, 'permit')} taken${others}`;
+  return `${display.showNames([resource])}: ${taken} of ${display.counted(permits, 'permit')} taken${others}`;
 }
 
 function notesOn({ resource, state, sharedBy }: LockInspection, beyond: readonly number[]): string[] {
-  const [name, sharing] = [showNames([resource]), sharedBy === undefined ? '' : `, ${sharedByWords(sharedBy)}`];
+  const [name, sharing] = [display.showNames([resource]), sharedBy === undefined ? '' : `, ${sharedByWords(sharedBy)}`];
   return [
     ...(beyond.length > 0
       ? [`more permits of this name are taken: ${slotsWords(beyond)}. Give the number that the application gives`]
@@ -83,9 +80,9 @@ function notesOn({ resource, state, sharedBy }: LockInspection, beyond: readonly
 
 // Permits of the name are shown too: they do not exclude its lock.
 async function inspectResource(context: CommandContext, resource: string): Promise<number> {
-  const { inspection, permits, leader } = await inSession(context, async ({ redlock: { inspector } }) => {
+  const { inspection, permits, leader } = await admin.inSession(context, async ({ redlock: { inspector } }) => {
     const found = await inspector.inspect(resource);
-    const leading = found.holder && (await inspector.leader(resource, found.holder));
+    const leading = found.holder && (await inspector.leader(resource, found.holder).catch(() => undefined));
     return { inspection: found, permits: await inspector.takenPermits(resource), leader: leading };
   });
   const taken = permits && permits.slots.length > 0 ? permits : undefined;
@@ -123,20 +120,20 @@ function waitingWords(waiting: number): string {
 }
 
 function summaryOf({ resource, state, remaining, masters }: LockInspection): string {
-  const quorum = quorumOf(masters.length);
+  const quorum = admin.quorumOf(masters.length);
   const makes = `${quorum} ${quorum === 1 ? 'makes' : 'make'} a lock`;
-  const count = `${heldOn(masters)} of ${counted(masters.length, 'master')}, ${makes}`;
+  const count = `${heldOn(masters)} of ${display.counted(masters.length, 'master')}, ${makes}`;
   const end = isReleasedByForce(masters) ? 'at most, since it was released by force' : 'unless it is extended';
-  const left = state === 'held' && remaining !== undefined ? `, for ${duration(remaining)} ${end}` : '';
-  return `${showNames([resource])} is ${state}${left} (held on ${count})`;
+  const left = state === 'held' && remaining !== undefined ? `, for ${display.duration(remaining)} ${end}` : '';
+  return `${display.showNames([resource])} is ${state}${left} (held on ${count})`;
 }
 
-function heldOn(masters: readonly MasterReport[]): number {
+function heldOn(masters: readonly MasterReport<MasterReply>[]): number {
   return masters.filter(({ answer }) => answer?.kind === 'held').length;
 }
 
 function dataWords(data: unknown): string {
-  return data === undefined ? '' : `, data ${printable(JSON.stringify(data))}`;
+  return data === undefined ? '' : `, data ${display.printable(JSON.stringify(data))}`;
 }
 
 function showPermits(
@@ -144,7 +141,7 @@ function showPermits(
   { resource, state }: LockInspection,
   terminal: Terminal,
 ): void {
-  const permits = `${counted(slots.length, 'permit')} of ${showNames([resource])}`;
+  const permits = `${display.counted(slots.length, 'permit')} of ${display.showNames([resource])}`;
   const lock = state === 'free' ? 'no lock of this name, but ' : 'beside the lock, ';
   terminal.print(slotsTable(slots));
   if (waiting > 0) terminal.print(`${waitingWords(waiting)} for a permit`);
@@ -153,10 +150,10 @@ function showPermits(
   terminal.print(terminal.paint('bold', line));
 }
 
-function wordsOn({ answer }: MasterReport): string {
+function wordsOn({ answer }: MasterReport<MasterReply>): string {
   if (answer?.kind === 'held') {
     const sharing = answer.sharedBy === undefined ? '' : `, ${sharedByWords(answer.sharedBy)}`;
-    return answer.remaining === undefined ? 'held' : `held${sharing}, ${duration(answer.remaining)} left`;
+    return answer.remaining === undefined ? 'held' : `held${sharing}, ${display.duration(answer.remaining)} left`;
   }
   return answer?.kind === 'granted' ? 'free' : describeReply(answer);
 }

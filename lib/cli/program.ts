@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { LockError } from '../core/errors.js';
+import { LockError } from '../index.js';
 import { contextOf, type CommandContext, MASTERS_VARIABLE, UsageError } from './session.js';
 import { doctor } from './doctor.js';
 import { inspect } from './inspect.js';
@@ -7,7 +7,6 @@ import { jobs } from './jobs.js';
 import { list } from './list.js';
 import { release } from './release.js';
 import type { Terminal } from './terminal.js';
-import { trust } from './trust.js';
 
 const EXIT = Object.freeze({ fine: 0, problem: 1, usage: 2 });
 
@@ -61,8 +60,7 @@ function programOf(version: string, terminal: Terminal, acting: Acting): Command
   common(program.command('doctor'))
     .description('examine the masters: a table, what to change, and a verdict; exit status 1 if there is a problem')
     .option('--no-restart-guard', 'the applications have restartGuard: false, so masters vote without a marker')
-    .option('--durable', 'the applications declare all masters as durable: says which of them visibly are not')
-    .option('--master-timeout <duration>', 'masterTimeout of the applications (default: 50ms)')
+    .option('--master-timeout <duration>', 'masterTimeout of the applications (default: 250ms)')
     .action(acting(doctor));
   common(program.command('inspect'))
     .description(
@@ -84,7 +82,6 @@ function programOf(version: string, terminal: Terminal, acting: Acting): Command
         '1 if too few masters answer, or if the job has no record',
     )
     .argument('[name]', 'of a job, as its decorator gives it')
-    .option('--no-restart-guard', 'the applications have restartGuard: false, so masters keep records without a marker')
     .action(acting(jobs));
   common(program.command('release'))
     .description('take a lock away from its holder, on all masters, and print a line for the audit')
@@ -99,13 +96,6 @@ function programOf(version: string, terminal: Terminal, acting: Acting): Command
       'free it now, for a holder that is certainly gone; otherwise its time is not extended any more',
     )
     .action(acting(release));
-  common(program.command('trust'))
-    .description(
-      'let a master vote before its wait ends, when no lock from before can be held, and print a line for the audit',
-    )
-    .argument('<master>', 'one of the masters, as doctor names it')
-    .option('--yes', 'do not ask')
-    .action(acting(trust));
   return program;
 }
 

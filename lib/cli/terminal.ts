@@ -1,9 +1,7 @@
 import Table from 'cli-table3';
-import { counted, duration, showNames } from '../core/display.js';
-import type { MasterReport } from '../core/errors.js';
-import type { LockHolder } from '../core/holder.js';
-import { isTakenAway } from '../core/inspector.js';
-import type { Settings } from '../core/settings/settings.js';
+import type { LockHolder, MasterReport } from '../index.js';
+import type * as admin from '../admin/admin.js';
+import { display, inspections } from '../internal.js';
 import { createInterface } from 'node:readline';
 
 const MAX_SAID = 200;
@@ -66,11 +64,11 @@ export function plain(text: string): string {
 const MAX_SLOTS = 10;
 
 export function sharedByWords(sharedBy: number): string {
-  return `shared by ${counted(sharedBy, 'holder')}`;
+  return `shared by ${display.counted(sharedBy, 'holder')}`;
 }
 
 export function heldBy({ instance, since }: LockHolder): string {
-  return `${instance} for ${duration(Math.max(0, Date.now() - since.getTime()))}`;
+  return `${instance} for ${display.duration(Math.max(0, Date.now() - since.getTime()))}`;
 }
 
 export function slotsWords(slots: readonly number[]): string {
@@ -82,14 +80,14 @@ export function slotsWords(slots: readonly number[]): string {
 // Its holder cannot extend it any more.
 export function isReleasedByForce(masters: readonly MasterReport[]): boolean {
   const revoked = masters.filter(({ answer }) => answer?.kind === 'held' && answer.revoked).length;
-  return isTakenAway(revoked, masters.length);
+  return inspections.isTakenAway(revoked, masters.length);
 }
 
 // The operator may have typed the name of a key in place of that of a lock.
-export function prefixHint(resource: string, { keyPrefix }: Settings): string | undefined {
+export function prefixHint(resource: string, { keyPrefix }: admin.Settings): string | undefined {
   if (keyPrefix === '' || !resource.startsWith(keyPrefix) || resource === keyPrefix) return undefined;
-  const [prefix, name] = [showNames([keyPrefix]), showNames([resource.slice(keyPrefix.length)])];
-  return `${prefix} is the prefix of the keys; the lock with the key ${showNames([resource])} is named ${name}`;
+  const [prefix, name] = [display.showNames([keyPrefix]), display.showNames([resource.slice(keyPrefix.length)])];
+  return `${prefix} is the prefix of the keys; the lock with the key ${display.showNames([resource])} is named ${name}`;
 }
 
 type Style = 'bold' | 'red' | 'green' | 'yellow';

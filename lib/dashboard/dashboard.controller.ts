@@ -19,7 +19,7 @@ import {
   VERSION_NEUTRAL,
 } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import type { Target } from '../core/inspector.js';
+import type { inspections } from '../internal.js';
 import { Dashboard } from './dashboard.js';
 import type { DashboardGuard, Placement } from './options.js';
 import { PAGE } from './page.generated.js';
@@ -143,7 +143,7 @@ function textOf(values: object, name: string): string {
   return typeof value === 'string' ? value : '';
 }
 
-function targetIn(values: object): Target {
+function targetIn(values: object): inspections.Target {
   const [resource, slot] = [textOf(values, 'resource'), textOf(values, 'slot')];
   if (slot === '') return { resource };
   if (!/^\d{1,3}$/.test(slot)) throw new BadRequestException('slot must be that of a permit, from 0 to 999');

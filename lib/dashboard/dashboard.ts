@@ -10,27 +10,18 @@ import {
 } from '@nestjs/common';
 import type { DiscoveryService, ModuleRef } from '@nestjs/core';
 import {
-  auditLine,
-  type AuditRecord,
-  type Owners,
-  type Target,
-  titleOf,
+  isLockError,
+  type LockHolder,
   type LockInspection,
-  type OwnLocks,
+  type LockService,
+  RedlockConfigError,
+  type RedlockStatus,
   type SlotInspection,
-} from '../core/inspector.js';
-import { showNames } from '../core/display.js';
-import { describeReply, isLockError, RedlockConfigError } from '../core/errors.js';
-import { resolveResources } from '../core/settings/resources.js';
-import type { LockHolder } from '../core/holder.js';
-import { provided } from '../nest/declared-methods.js';
-import { getLockServiceToken, isLockService, CALLED_METHODS, SERVICE_NAME } from '../nest/lock-service.token.js';
-import type { LockService } from '../nest/lock.service.js';
+} from '../index.js';
+import { calledMethods, describeReply, display, inspections, lockServicesIn } from '../internal.js';
 import { availabilityOf, EventLog, type JobView, ServiceWatch, watchJobs } from './service-watch.js';
 import { refuseOtherHosts } from './hosts.js';
 import type { Placement, DashboardSettings } from './options.js';
-import type { ResourceContention } from '../core/contention/contention.js';
-import type { RedlockStatus } from '../core/health/status.js';
 import { createHash } from 'node:crypto';
 
 const OFF = 'Locking is off by `enabled: false`: everything runs without locks, and excludes nothing.';
@@ -52,10 +43,8 @@ interface ServiceView extends RedlockStatus, ReturnType<typeof availabilityOf> {
   readonly name: string | null;
   // Locking is off: there are no masters and no locks.
   readonly isOff: boolean;
-  readonly held: OwnLocks;
-  readonly waiting: OwnLocks;
-  // The kinds of resources for which calls of this instance have waited longest.
-  readonly contention: readonly ResourceContention[];
+  readonly held: inspections.OwnLocks;
+  readonly waiting: inspections.OwnLocks;
 }
 
 interface HolderView {
@@ -119,25 +108,20 @@ export class Dashboard implements OnModuleInit {
 
   onModuleInit(): void {
     const { discovery, modules, placement, settings } = this.context;
-    const names = discovery.getProviders().filter(({ token }) => token === SERVICE_NAME);
-    if (names.length === 0) {
+    const services = lockServicesIn(discovery, modules);
+    if (services.length === 0) {
       const requirement = 'needs a lock service to show: import RedlockModule.forRoot(...), too';
       throw new RedlockConfigError('RedlockDashboardModule', undefined, requirement);
     }
-    const services = new Map<unknown, string | null>();
-    for (const { instance } of names) {
-      const name = instance as string | null;
-      const locks: unknown = modules.get(getLockServiceToken(name ?? undefined), { strict: false });
-      // In a test, several modules may lead to one service.
-      if (!services.has(locks)) services.set(locks, name);
-    }
-    this.watches = [...services].flatMap(([locks, name]) => {
-      if (isLockService(locks)) return new ServiceWatch(name, locks, this.events);
+    this.watches = services.flatMap(({ name, locks }) => {
+      if (locks) return new ServiceWatch(name, locks, this.events);
       this.skip(name);
       return [];
     });
     // By a token, because the dashboard does not need the package on which jobs run.
-    this.jobs = watchJobs(provided(modules, CALLED_METHODS.jobs.token) as Parameters<typeof watchJobs>[0]);
+    this.jobs = watchJobs(
+      calledMethods.provided(modules, calledMethods.CALLED_METHODS.jobs.token) as Parameters<typeof watchJobs>[0],
+    );
     for (const watch of this.watches) {
       watch.begin();
       this.recordBeginning(watch);
@@ -164,7 +148,7 @@ export class Dashboard implements OnModuleInit {
     };
   }
 
-  async inspect(service: string | null, target: Target): Promise<InspectionView> {
+  async inspect(service: string | null, target: inspections.Target): Promise<InspectionView> {
     const { locks } = this.watchOf(service);
     return this.checked(async () => {
       const inspection = await inspectTarget(locks, target);
@@ -180,10 +164,14 @@ export class Dashboard implements OnModuleInit {
     });
   }
 
-  private async describe(locks: LockService, target: Target, inspected: LockInspection): Promise<InspectionView> {
+  private async describe(
+    locks: LockService,
+    target: inspections.Target,
+    inspected: LockInspection,
+  ): Promise<InspectionView> {
     const { masters, holder, ...inspection } = inspected;
-    const leader =
-      holder && target.slot === undefined ? await locks.operator.leader(target.resource, holder) : undefined;
+    const isLock = holder && target.slot === undefined;
+    const leader = isLock ? await locks.operator.leader(target.resource, holder).catch(() => undefined) : undefined;
     const owners = this.context.settings.actions ? await locks.operator.owners(target) : undefined;
     const ticket = owners && ticketOf(owners);
     return {
@@ -201,22 +189,23 @@ export class Dashboard implements OnModuleInit {
     };
   }
 
-  async release(service: string | null, request: object, wanted: ForcedReleaseRequest): Promise<AuditRecord> {
+  async release(
+    service: string | null,
+    request: object,
+    wanted: ForcedReleaseRequest,
+  ): Promise<inspections.AuditRecord> {
     const { settings } = this.context;
     if (!settings.actions) throw new ForbiddenException('the dashboard is read-only: it needs actions: true');
     const watch = this.watchOf(service);
     const by = await this.userOf(request);
-    return this.checked(() => {
-      resolveResources('resource', wanted.target.resource);
-      return this.releaseBy(by, watch, wanted);
-    });
+    return this.checked(() => this.releaseBy(by, watch, wanted));
   }
 
   private async releaseBy(
     by: string,
     watch: ServiceWatch,
     { target, ticket, confirm }: ForcedReleaseRequest,
-  ): Promise<AuditRecord> {
+  ): Promise<inspections.AuditRecord> {
     const { resource, slot } = target;
     if (confirm !== (slot === undefined ? resource : `${resource} #${slot}`)) {
       throw new BadRequestException(this.refuse(by, watch, target, 'its name was not typed as confirmation'));
@@ -229,19 +218,28 @@ export class Dashboard implements OnModuleInit {
       throw new ConflictException(this.refuse(by, watch, target, reason));
     }
     const { outcome } = await operator.revoke(target, owners);
-    const record: AuditRecord = { ...outcome, ...target, at: new Date().toISOString(), by, mode: 'revoked' };
-    this.record(watch, auditLine(record));
+    const record: inspections.AuditRecord = {
+      ...outcome,
+      ...target,
+      at: new Date().toISOString(),
+      by,
+      mode: 'revoked',
+    };
+    this.record(watch, inspections.auditLine(record));
     return record;
   }
 
-  private refuse(by: string, watch: ServiceWatch, target: Target, reason: string): string {
-    const names = titleOf(target);
-    this.record(watch, `audit: ${new Date().toISOString()} ${showNames([by])} did not release ${names}: ${reason}`);
+  private refuse(by: string, watch: ServiceWatch, target: inspections.Target, reason: string): string {
+    const names = inspections.titleOf(target);
+    this.record(
+      watch,
+      `audit: ${new Date().toISOString()} ${display.showNames([by])} did not release ${names}: ${reason}`,
+    );
     return `${names} was not released: ${reason}`;
   }
 
   private record({ name }: ServiceWatch, line: string): void {
-    this.logger.log(name === null ? line : `${line} (lock service ${showNames([name])})`);
+    this.logger.log(name === null ? line : `${line} (lock service ${display.showNames([name])})`);
     this.events.add(name, 'action', line.replace(/^audit: \S+ /, ''));
   }
 
@@ -275,7 +273,7 @@ export class Dashboard implements OnModuleInit {
 
   // A test may have replaced a service by an object of its own, which has no masters.
   private skip(name: string | null): void {
-    const which = `the lock service${name === null ? '' : ` ${showNames([name])}`}`;
+    const which = `the lock service${name === null ? '' : ` ${display.showNames([name])}`}`;
     const text = `${which} is not shown: the object in its place is not a LockService, as memoryLockService() would be`;
     this.logger.warn(text);
     this.events.add(name, 'warning', text);
@@ -294,7 +292,7 @@ export class Dashboard implements OnModuleInit {
 }
 
 interface ForcedReleaseRequest {
-  readonly target: Target;
+  readonly target: inspections.Target;
   // Of the inspection that the user saw.
   readonly ticket: string;
   // The name of the resource, typed by the user; for a permit with its slot, as in `stripe #3`.
@@ -302,18 +300,18 @@ interface ForcedReleaseRequest {
 }
 
 // Identifies the holders that were found. Their tokens cannot be derived from it.
-function ticketOf({ held }: Owners): string | undefined {
+function ticketOf({ held }: inspections.Owners): string | undefined {
   if (held.length === 0) return undefined;
   const tokens = [...new Set(held.map(({ owner }) => owner))].sort();
   return createHash('sha256').update(JSON.stringify(tokens)).digest('hex');
 }
 
-function inspectTarget(locks: LockService, { resource, slot }: Target): Promise<LockInspection> {
+function inspectTarget(locks: LockService, { resource, slot }: inspections.Target): Promise<LockInspection> {
   return slot === undefined ? locks.inspect(resource) : locks.operator.inspect(resource, slot);
 }
 
 // A title such as `stripe #3`.
-function permitIn(text: string): Target | undefined {
+function permitIn(text: string): inspections.Target | undefined {
   const [, resource, slot] = /^(.+) #(\d{1,3})$/s.exec(text) ?? [];
   return resource === undefined ? undefined : { resource, slot: Number(slot) };
 }
@@ -328,9 +326,9 @@ function holderView({ instance, since }: LockHolder): HolderView {
 
 async function viewOf(watch: ServiceWatch): Promise<ServiceView> {
   const status = await watch.status();
-  const { name, isOff, own, contention } = watch;
-  if (isOff) return { ...status, canVote: false, masters: [], reason: OFF, name, isOff, ...own, contention };
-  return { ...status, ...availabilityOf(status), name, isOff, ...own, contention };
+  const { name, isOff, own } = watch;
+  if (isOff) return { ...status, canVote: false, masters: [], reason: OFF, name, isOff, ...own };
+  return { ...status, ...availabilityOf(status), name, isOff, ...own };
 }
 
 function addressOf(request: object): string {

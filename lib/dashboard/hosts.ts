@@ -1,7 +1,7 @@
 import { ForbiddenException } from '@nestjs/common';
 import type { IncomingHttpHeaders } from 'node:http';
 import { isIP } from 'node:net';
-import { from } from '../core/settings/table.js';
+import { schema } from '../internal.js';
 
 // A name or an address, and a port.
 const HOST = /^(\[[\da-f:.]+\]|[\p{L}\p{M}\p{N}._-]+)(?::\d*)?$/iu;
@@ -9,7 +9,7 @@ const HOST = /^(\[[\da-f:.]+\]|[\p{L}\p{M}\p{N}._-]+)(?::\d*)?$/iu;
 const FORWARDED_HOST = /(?:^|[;,\s])host\s*=\s*("[^"]*"|[^;,\s]*)/gi;
 
 // In lower case.
-export const hostName = from(
+export const hostName = schema.from(
   "the name of a host alone, such as 'admin.example.com', without scheme, port, path and wildcard: any port counts",
   (host) => {
     // A dot at the beginning is meant as a pattern.

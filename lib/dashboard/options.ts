@@ -1,15 +1,5 @@
 import type { CanActivate, FactoryProvider, ModuleMetadata, Type } from '@nestjs/common';
-import {
-  flag,
-  from,
-  list,
-  method,
-  only,
-  optional,
-  parser,
-  type TableOf,
-  type ValuesOf,
-} from '../core/settings/table.js';
+import { schema } from '../internal.js';
 import { hostName } from './hosts.js';
 
 /** A guard of Nest: its class, which is created with its dependencies, or an instance. */
@@ -82,36 +72,36 @@ export interface RedlockDashboardAsyncOptions extends RedlockDashboardPlacement 
 // Segments without characters that routers give a meaning.
 const PATH = /^[\w.~-]+(?:\/[\w.~-]+)*$/;
 
-const guards = list(
+const guards = schema.list(
   'a list of at least one guard, such as [AdminGuard], because the dashboard shows the names of locks and the addresses ' +
     "of masters; write guards: 'none' if a global guard or a proxy protects it",
-  only<DashboardGuard>('the class or an instance of a guard of Nest', isGuard),
+  schema.only<DashboardGuard>('the class or an instance of a guard of Nest', isGuard),
   1,
 );
 
 export const PLACEMENT = {
-  path: optional(from("a path without parameters, such as 'admin/locks'", pathOf), 'redlock'),
-  guards: parser(guards.kind, (option, value) => (value === 'none' ? [] : guards(option, value))),
-  imports: optional(only<NonNullable<ModuleMetadata['imports']>>('a list of modules', Array.isArray), []),
-} satisfies TableOf<RedlockDashboardPlacement>;
+  path: schema.optional(schema.from("a path without parameters, such as 'admin/locks'", pathOf), 'redlock'),
+  guards: schema.parser(guards.kind, (option, value) => (value === 'none' ? [] : guards(option, value))),
+  imports: schema.optional(schema.only<NonNullable<ModuleMetadata['imports']>>('a list of modules', Array.isArray), []),
+} satisfies schema.TableOf<RedlockDashboardPlacement>;
 
 export const SETTINGS = {
-  actions: optional(flag, false),
-  actor: optional(
-    method<NonNullable<RedlockDashboardSettings['actor']>>('a function that names the user of a request'),
+  actions: schema.optional(schema.flag, false),
+  actor: schema.optional(
+    schema.method<NonNullable<RedlockDashboardSettings['actor']>>('a function that names the user of a request'),
   ),
-  origins: optional(
-    list(
+  origins: schema.optional(
+    schema.list(
       "a list of origins, such as ['https://admin.example.com']",
-      from("an absolute origin without a path, such as 'https://admin.example.com'", originOf),
+      schema.from("an absolute origin without a path, such as 'https://admin.example.com'", originOf),
     ),
     [],
   ),
-  hosts: optional(list("a list of at least one host name, such as ['admin.example.com']", hostName, 1)),
-} satisfies TableOf<RedlockDashboardSettings>;
+  hosts: schema.optional(schema.list("a list of at least one host name, such as ['admin.example.com']", hostName, 1)),
+} satisfies schema.TableOf<RedlockDashboardSettings>;
 
-export type DashboardSettings = Readonly<ValuesOf<typeof SETTINGS>>;
-export type Placement = Readonly<ValuesOf<typeof PLACEMENT>>;
+export type DashboardSettings = Readonly<schema.ValuesOf<typeof SETTINGS>>;
+export type Placement = Readonly<schema.ValuesOf<typeof PLACEMENT>>;
 
 function originOf(origin: unknown): string | undefined {
   const url = typeof origin === 'string' && URL.canParse(origin) ? new URL(origin) : undefined;

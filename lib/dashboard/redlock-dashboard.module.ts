@@ -2,7 +2,7 @@ import { type DynamicModule, type FactoryProvider, Module } from '@nestjs/common
 import { DiscoveryModule, DiscoveryService, ModuleRef } from '@nestjs/core';
 import { Dashboard } from './dashboard.js';
 import { dashboardController } from './dashboard.controller.js';
-import { optional, only, method, readOptions } from '../core/settings/table.js';
+import { schema } from '../internal.js';
 import {
   type DashboardSettings,
   PLACEMENT,
@@ -15,11 +15,11 @@ import {
 const DASHBOARD_SETTINGS = Symbol('nestjs-redlock:dashboard-settings');
 
 const FACTORY = {
-  inject: optional(
-    only<NonNullable<FactoryProvider['inject']>>('a list of what the factory receives', Array.isArray),
+  inject: schema.optional(
+    schema.only<NonNullable<FactoryProvider['inject']>>('a list of what the factory receives', Array.isArray),
     [],
   ),
-  useFactory: method('a function that returns the settings'),
+  useFactory: schema.method('a function that returns the settings'),
 };
 
 /**
@@ -37,7 +37,10 @@ export class RedlockDashboardModule {
    * @throws {RedlockConfigError} for an invalid option, and without `guards`
    */
   static forRoot(options: RedlockDashboardOptions): DynamicModule {
-    const { path, guards, imports, ...settings } = readOptions('options', options, { ...PLACEMENT, ...SETTINGS });
+    const { path, guards, imports, ...settings } = schema.readOptions('options', options, {
+      ...PLACEMENT,
+      ...SETTINGS,
+    });
     return define({ path, guards, imports }, { provide: DASHBOARD_SETTINGS, useFactory: () => settings });
   }
 
@@ -47,11 +50,11 @@ export class RedlockDashboardModule {
    * @throws {RedlockConfigError} for an invalid option, and without `guards`
    */
   static forRootAsync(options: RedlockDashboardAsyncOptions): DynamicModule {
-    const { inject, ...placement } = readOptions('options', options, { ...PLACEMENT, ...FACTORY });
+    const { inject, ...placement } = schema.readOptions('options', options, { ...PLACEMENT, ...FACTORY });
     return define(placement, {
       provide: DASHBOARD_SETTINGS,
       useFactory: async (...given: unknown[]) =>
-        readOptions('options', await options.useFactory(...(given as never[])), SETTINGS),
+        schema.readOptions('options', await options.useFactory(...(given as never[])), SETTINGS),
       inject,
     });
   }

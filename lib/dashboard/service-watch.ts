@@ -1,19 +1,17 @@
-import type { ResourceContention } from '../core/contention/contention.js';
-import { duration, votesOf } from '../core/display.js';
-import type { JobOverview, JobRunReport } from '../core/jobs/job-observer.js';
-import { SKIP_WORDS } from '../core/jobs/job-policy.js';
+import type { JobOutcome, JobReport, JobRunReport, LockService, MasterStatus, RedlockStatus } from '../index.js';
+import { display, type inspections, jobRecords, logTo, quorumWithin } from '../internal.js';
 import type { LoggerService } from '@nestjs/common';
-import { type MasterStatus, quorumWithin, type RedlockStatus } from '../core/health/status.js';
-import type { OwnLocks } from '../core/inspector.js';
-import type { LockService } from '../nest/lock.service.js';
-import { SystemClock } from '../runtime/system-clock.js';
-import { logTo } from '../nest/log-observer.js';
-import type { JobOutcome } from '../core/jobs/job-record.js';
 import { randomUUID } from 'node:crypto';
 
 // In milliseconds: records are read at most once in this time, however many pages are open.
 const READ_INTERVAL = 2_000;
 const MAX_RUNS = 5;
+
+// What the module of the jobs provides.
+export interface JobOverview extends JobReport {
+  // Why its record cannot be read.
+  readonly problem?: string;
+}
 
 // Times are in milliseconds since the Unix epoch.
 export interface JobView {
@@ -66,7 +64,7 @@ function viewOf(overview: JobOverview): JobView {
     ...(current && { current: currentOf(current) }),
     runs: runs.slice(0, MAX_RUNS).map(runOf),
     ...(lastSkip && {
-      lastSkip: { scheduledFor: lastSkip.scheduledFor.getTime(), reason: SKIP_WORDS[lastSkip.reason] },
+      lastSkip: { scheduledFor: lastSkip.scheduledFor.getTime(), reason: jobRecords.SKIP_WORDS[lastSkip.reason] },
     }),
     ...(problem !== undefined && { problem }),
   };
@@ -77,7 +75,7 @@ function currentOf({ scheduledFor, instance, attempt }: NonNullable<JobOverview[
 }
 
 function scheduleOf({ schedule, timeZone }: Pick<JobOverview, 'schedule' | 'timeZone'>): string {
-  const text = typeof schedule === 'number' ? duration(schedule) : schedule;
+  const text = typeof schedule === 'number' ? display.duration(schedule) : schedule;
   return timeZone === undefined ? text : `${text} (${timeZone})`;
 }
 
@@ -107,7 +105,7 @@ export function availabilityOf(status: RedlockStatus): Availability {
   const { masters, quorum, canVote } = status;
   const others = masters.filter(({ state }) => state !== 'voting');
   const voting = masters.length - others.length;
-  const votes = votesOf(voting, masters.length);
+  const votes = display.votesOf(voting, masters.length);
   if (others.length === 0) return { reason: `${votes}.` };
   const problems = others.map(
     ({ master, state, reason }) => `${master} ${STATES[state]}${reason ? `: ${reason}` : ''}`,
@@ -157,7 +155,6 @@ export class EventLog {
 // In milliseconds: masters are asked at most once in this time, however many pages are open.
 const PROBE_INTERVAL = 1_000;
 const MAX_LISTED = 100;
-const MAX_KINDS = 10;
 
 export class ServiceWatch {
   readonly status = atMostEvery(PROBE_INTERVAL, () => this.locks.probe());
@@ -182,7 +179,7 @@ export class ServiceWatch {
       error: (text: string) => events.add(name, 'bad', text),
     };
     const observer = {
-      ...logTo(lines, new SystemClock()),
+      ...logTo(lines, this.locks.environment.clock),
       lockLost: (error: Error): void => events.add(name, 'lost', error.message),
       elections: {
         elected: (election: string, term: number): void =>
@@ -195,11 +192,7 @@ export class ServiceWatch {
   }
 
   // What this process holds and waits for, however it began before the watch.
-  get own(): { readonly held: OwnLocks; readonly waiting: OwnLocks } {
+  get own(): { readonly held: inspections.OwnLocks; readonly waiting: inspections.OwnLocks } {
     return this.locks.ownLocks(MAX_LISTED);
-  }
-
-  get contention(): readonly ResourceContention[] {
-    return this.locks.contention().slice(0, MAX_KINDS);
   }
 }

@@ -1,22 +1,15 @@
-import { type Clock, elapsedSince, pause } from '../core/clock.js';
+import { setMaxListeners } from 'node:events';
 import {
-  isConfigError,
+  type Clock,
+  type ElectionObserver,
   isLockError,
-  isNotAcquired,
-  isStopped,
+  type Lock,
+  type LockHolder,
   LockLostError,
-  majorityHolder,
+  type LockService,
   RedlockConfigError,
-} from '../core/errors.js';
-import type { Lock } from '../core/lock.js';
-import type { ElectionObserver, LeaderRecord } from '../core/leadership.js';
-import type { LockHolder } from '../core/holder.js';
-import type { CallSettings } from '../core/settings/settings.js';
-import { MAX_DURATION } from '../core/settings/duration.js';
-import { refuseStream } from '../nest/lockable-method.js';
-import type { LockScope } from '../nest/lock-scope.js';
-import type { LockService } from '../nest/lock.service.js';
-import { apart } from '../runtime/system-clock.js';
+} from '../index.js';
+import { apart, elapsedSince, pause, refuseStream, schema } from '../internal.js';
 
 // Complete and validated.
 export interface ElectionSettings {
@@ -70,7 +63,7 @@ interface CampaignContext {
 }
 
 // In milliseconds. A wait that ends early would cost the place in the queue.
-const WAIT = MAX_DURATION;
+const WAIT = schema.MAX_DURATION;
 // In milliseconds.
 const FIRST_PAUSE = 1_000;
 const LONGEST_PAUSE = 30_000;
@@ -84,6 +77,10 @@ const MOMENT = 1_000;
 const RECORD = 'the record of the election';
 // Ten years, in milliseconds: the state is written once in a term.
 const STATE_LIFE = 3_650 * 86_400_000;
+
+// What the lock service makes of options, and of a lock.
+type Campaigning = Parameters<LockService['holdWith']>[1];
+type Scope = Awaited<ReturnType<LockService['holdWith']>>;
 
 interface Reign {
   readonly term: number;
@@ -135,9 +132,9 @@ export class Campaign {
   private async run(): Promise<void> {
     const { settings, context, stopping } = this;
     const { call } = context.locks.workSettings({ ttl: settings.ttl, wait: WAIT, signal: stopping.signal });
-    const campaigning: CallSettings = {
+    const campaigning: Campaigning = {
       ...{ ...call, maxHold: Infinity, outlivesShutdown: true },
-      refused: (answers) => this.follow(majorityHolder(answers)),
+      refused: (holder) => this.follow(holder),
       // The telemetry of locks would show a campaign as a wait, and a leadership as a hold.
       listener: { ended: (_held, loss) => this.noteRelease(loss) },
     };
@@ -150,21 +147,23 @@ export class Campaign {
           await pause(this.clock, settings.ttl, stopping.signal);
         }
       } catch (error) {
-        if (this.isStopping || isStopped(error)) return;
-        if (isNotAcquired(error)) continue;
+        if (this.isStopping || isLockError(error, 'LOCK_SERVICE_STOPPED')) return;
+        if (isLockError(error, 'LOCK_NOT_ACQUIRED')) continue;
         context.observer.problem(settings.name, error);
-        if (isConfigError(error)) return;
+        if (isLockError(error, 'LOCK_CONFIG')) return;
       }
       await pause(this.clock, this.pauseAfter(this.pauses++), stopping.signal);
     }
   }
 
   // Resolves to the loss, if the leadership was lost.
-  private async lead(scope: LockScope): Promise<LockLostError | undefined> {
+  private async lead(scope: Scope): Promise<LockLostError | undefined> {
     const { settings, stopping } = this;
     const { lock } = scope;
     const granted = this.clock.read();
     const ending = new AbortController();
+    // It is passed to all work of a leader: many listeners are no leak, of which Node would warn.
+    setMaxListeners(0, ending.signal);
     const stop = (): void => ending.abort(stopping.signal.reason);
     stopping.signal.addEventListener('abort', stop);
     lock.signal.addEventListener('abort', () => this.noteLoss(lock, ending));
@@ -175,7 +174,7 @@ export class Campaign {
         throw new Error(`no term could be drawn within ${settings.ttl} ms`);
       }
       await Promise.race([this.store(lock, term, ending.signal), pause(this.clock, STORED_WITHIN, ending.signal)]);
-      await lock.assertKept();
+      lock.assertHeld();
       if (this.isStopping) return undefined;
       return await this.serve(scope, ending, { term, taken: elapsedSince(this.clock, granted) });
     } finally {
@@ -186,7 +185,7 @@ export class Campaign {
   }
 
   private async serve(
-    scope: LockScope,
+    scope: Scope,
     ending: AbortController,
     { term, taken }: { readonly term: number; readonly taken: number },
   ): Promise<LockLostError | undefined> {
@@ -222,7 +221,7 @@ export class Campaign {
       return loss;
     }
     observer.resigned(name, term, error);
-    if (isConfigError(error) && error.option === where) throw error;
+    if (isLockError(error, 'LOCK_CONFIG') && error.option === where) throw error;
     if (led < MOMENT && !signal.aborted && error === undefined) observer.problem(name, returnedTooSoon(led));
     return undefined;
   }
@@ -252,17 +251,14 @@ export class Campaign {
     for (let failures = 0; !signal.aborted; failures++) {
       try {
         const given: unknown = typeof data === 'function' ? await (data as () => unknown)() : data;
-        const record: LeaderRecord = { term, instance, since: since.getTime(), data: given };
-        await lock.state.store(RECORD, record, {
-          onUncertain: 'newest',
-          expireAfter: STATE_LIFE,
-        });
+        const record = { term, instance, since: since.getTime(), data: given };
+        await lock.state.store(RECORD, record, { expireAfter: STATE_LIFE });
         return;
       } catch (error) {
-        if (!lock.isKept) return;
+        if (!lock.isHeld) return;
         if (failures === 0) this.context.observer.problem(this.settings.name, error);
         // Not the masters, but the data is the problem.
-        if (!isLockError(error) || isConfigError(error)) data = undefined;
+        if (!isLockError(error) || isLockError(error, 'LOCK_CONFIG')) data = undefined;
         await pause(this.clock, this.pauseAfter(failures), signal);
       }
     }
@@ -279,9 +275,9 @@ export class Campaign {
 
   private async readLeader(holder: LockHolder): Promise<void> {
     const { settings, context } = this;
-    const leader = await context.locks.operator.leader(settings.resource, holder);
+    const leader = await context.locks.operator.leader(settings.resource, holder).catch(() => undefined);
     // It is stored soon after the grant: the next poll reads it.
-    if (leader.term === undefined) return;
+    if (leader?.term === undefined) return;
     this.seen = holder;
     if (leader.term <= this.lastTerm || this.isStopping) return;
     this.lastTerm = leader.term;

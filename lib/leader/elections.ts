@@ -1,23 +1,16 @@
 import { Global, Inject, Injectable, Logger, type LoggerService, Module, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService, ModuleRef } from '@nestjs/core';
-import { formatValue } from '../core/display.js';
-import { isConfigError, QuorumUnavailableError, RedlockConfigError } from '../core/errors.js';
-import { electionResource, type ElectionObserver, leaderFrom, type LeaderReport } from '../core/leadership.js';
-import { PartObservers } from '../core/observer.js';
-import { quorumOf } from '../core/acquire/quorum-call.js';
-import { SystemRandom } from '../runtime/system.js';
 import {
-  closeOnError,
-  type DeclaredMethod,
-  declaredMethods,
-  startedLast,
-  refuseDuplicates,
-} from '../nest/declared-methods.js';
-import { CALLED_METHODS } from '../nest/lock-service.token.js';
-import type { LockService } from '../nest/lock.service.js';
-import { reportTo } from '../nest/module-settings.js';
+  type ElectionObserver,
+  isLockError,
+  type LeaderReport,
+  type LockService,
+  QuorumUnavailableError,
+  RedlockConfigError,
+} from '../index.js';
+import { calledMethods, display } from '../internal.js';
 import { Campaign } from './campaign.js';
-import { type LeaderDeclaration, resolveElection } from './leader.decorator.js';
+import { electionResource, type LeaderDeclaration, resolveElection } from './leader.decorator.js';
 
 function logTo(logger: LoggerService): ElectionObserver {
   return {
@@ -38,14 +31,14 @@ function logTo(logger: LoggerService): ElectionObserver {
       void logger.debug?.(`${instance} leads "${election}", term ${term}`),
     problem: (election, cause) => {
       const line = `election "${election}": ${messageOf(cause)}`;
-      if (isConfigError(cause)) logger.error(line);
+      if (isLockError(cause, 'LOCK_CONFIG')) logger.error(line);
       else logger.warn(line);
     },
   };
 }
 
 function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : formatValue(error);
+  return error instanceof Error ? error.message : display.formatValue(error);
 }
 
 function stackOf(error: unknown): string | undefined {
@@ -62,7 +55,7 @@ interface Election {
 @Injectable()
 export class Elections implements OnModuleInit {
   private readonly logger = new Logger(Elections.name);
-  private readonly observers = new PartObservers('elections', logTo(this.logger), reportTo(this.logger, 'elections'));
+  private readonly observers = calledMethods.observersOf('elections', logTo(this.logger), this.logger);
   private elections: readonly Election[] = [];
 
   /** @internal */
@@ -98,12 +91,17 @@ export class Elections implements OnModuleInit {
     const resource = electionResource(name);
     const { state, holder, masters } = await locks.inspect(resource);
     if (state === 'unknown') {
-      const [quorum, all] = [quorumOf(masters.length), masters.length];
-      throw new QuorumUnavailableError(`see which instance leads "${name}"`, [resource], masters, quorum, all);
+      const { quorum } = locks.status();
+      throw new QuorumUnavailableError(
+        `see which instance leads "${name}"`,
+        [resource],
+        masters,
+        quorum,
+        masters.length,
+      );
     }
     if (!holder) return undefined;
-    const { value } = await locks.readState(resource);
-    return leaderFrom(holder, value) as LeaderReport<T>;
+    return (await locks.operator.leader(resource, holder)) as LeaderReport<T>;
   }
 
   /**
@@ -125,11 +123,14 @@ export class Elections implements OnModuleInit {
   /** Finds the methods and checks them. */
   async onModuleInit(): Promise<void> {
     const { discovery, modules } = this;
-    await closeOnError(discovery, () => {
-      const methods = declaredMethods<LeaderDeclaration>(CALLED_METHODS.elections, { discovery, modules });
+    await calledMethods.closeOnError(discovery, () => {
+      const methods = calledMethods.declaredMethods<LeaderDeclaration>(calledMethods.CALLED_METHODS.elections, {
+        discovery,
+        modules,
+      });
       this.elections = methods.map((method) => this.electionFor(method));
-      refuseDuplicates(
-        CALLED_METHODS.elections,
+      calledMethods.refuseDuplicates(
+        calledMethods.CALLED_METHODS.elections,
         methods.map(({ declaration, locks }) => ({ name: declaration.name, declaration, locks })),
       );
     });
@@ -145,12 +146,11 @@ export class Elections implements OnModuleInit {
     for (const { campaign } of this.elections) campaign.stop();
   }
 
-  private electionFor(method: DeclaredMethod<LeaderDeclaration>): Election {
+  private electionFor(method: calledMethods.DeclaredMethod<LeaderDeclaration>): Election {
     const { declaration, locks, call } = method;
     const { where, options } = declaration;
-    const random = new SystemRandom();
     const observer = this.observers.beside(locks.environment.observer);
-    const context = { where, call, locks, observer, fraction: () => random.fraction() };
+    const context = { where, call, locks, observer, fraction: Math.random };
     return { campaign: new Campaign(resolveElection(method), context), locks, service: options?.service };
   }
 
@@ -180,8 +180,8 @@ export class Elections implements OnModuleInit {
  */
 @Global()
 @Module({
-  imports: [DiscoveryModule, startedLast(Elections)],
-  providers: [Elections, { provide: CALLED_METHODS.elections.token, useExisting: Elections }],
-  exports: [Elections, CALLED_METHODS.elections.token],
+  imports: [DiscoveryModule, calledMethods.startedLast(Elections)],
+  providers: [Elections, { provide: calledMethods.CALLED_METHODS.elections.token, useExisting: Elections }],
+  exports: [Elections, calledMethods.CALLED_METHODS.elections.token],
 })
 export class RedlockLeaderModule {}

@@ -3,7 +3,7 @@
  *
  * @packageDocumentation
  */
-export type { ElectionObserver, LeaderReport } from '../core/leadership.js';
+export type { ElectionObserver, LeaderReport } from '../index.js';
 export { type Leadership, LeadershipResignedError } from './campaign.js';
 export { Elections, RedlockLeaderModule } from './elections.js';
 export { Leader, type LeaderDecorator, type LeaderMethod, type LeaderOptions } from './leader.decorator.js';

@@ -1,12 +1,5 @@
-import type { Duration } from '../core/settings/duration.js';
-import { RedlockConfigError } from '../core/errors.js';
-import { electionResource } from '../core/leadership.js';
-import { ACQUIRE_OPTIONS, resolveTtl } from '../core/settings/settings.js';
-import { optional, parser, readOptions, type TableOf, text } from '../core/settings/table.js';
-import { jsonFrom } from '../core/state/state-register.js';
-import { type DeclaredMethod, declareMethod, type MethodDeclaration } from '../nest/declared-methods.js';
-import { resolveFixedKey } from '../nest/lock-options.js';
-import { CALLED_METHODS } from '../nest/lock-service.token.js';
+import { type ComposableDecorator, type Duration, RedlockConfigError } from '../index.js';
+import { ACQUIRE_OPTIONS, calledMethods, jsonFrom, resolveFixedKey, schema } from '../internal.js';
 import type { ElectionSettings, Leadership } from './campaign.js';
 
 /** Options of `@Leader`. */
@@ -30,13 +23,14 @@ export interface LeaderOptions {
 export type LeaderMethod = (leadership: Leadership) => PromiseLike<unknown>;
 
 /** The decorator that `@Leader` returns. */
-export type LeaderDecorator = <Method extends LeaderMethod>(
+export type LeaderDecorator = (<Method extends LeaderMethod>(
   target: object,
   property: string | symbol,
   descriptor: TypedPropertyDescriptor<Method>,
-) => void;
+) => void) &
+  ComposableDecorator;
 
-export interface LeaderDeclaration extends MethodDeclaration {
+export interface LeaderDeclaration extends calledMethods.MethodDeclaration {
   readonly name: string;
   readonly options: LeaderOptions | undefined;
 }
@@ -53,17 +47,18 @@ export interface LeaderDeclaration extends MethodDeclaration {
  *
  * @param name names the election on all instances; its lock has the resource `leader:` and this name
  * @param options {@link LeaderOptions}
- * @throws {RedlockConfigError} at class definition, on a static method, an accessor or a generator; at boot, for an invalid
+ * @throws {RedlockConfigError} at class definition, on a static method, an accessor, a generator or a method that returns an
+ * Observable; at boot, for an invalid
  * or duplicate name or option, and without `RedlockModule` or `RedlockLeaderModule`
  * @see https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
  */
 export function Leader(name: string, options?: LeaderOptions): LeaderDecorator {
-  return (...member): void => void declareMethod('@Leader', CALLED_METHODS.elections, member, { name, options });
+  return calledMethods.declaring('@Leader', calledMethods.CALLED_METHODS.elections, { name, options });
 }
 
 export const LEADER_OPTIONS = {
   ttl: ACQUIRE_OPTIONS.ttl,
-  data: parser('a value, or a function that gives it', (option, data) => {
+  data: schema.parser('a value, or a function that gives it', (option, data) => {
     if (data === undefined || typeof data === 'function') return data;
     try {
       jsonFrom(data);
@@ -73,17 +68,23 @@ export const LEADER_OPTIONS = {
       throw new RedlockConfigError(option, data, requirement);
     }
   }),
-  service: optional(text),
-} satisfies TableOf<LeaderOptions>;
+  service: schema.optional(schema.text),
+} satisfies schema.TableOf<LeaderOptions>;
 
-export function resolveElection({ declaration, locks }: DeclaredMethod<LeaderDeclaration>): ElectionSettings {
+export function electionResource(name: string): string {
+  return `leader:${name}`;
+}
+
+export function resolveElection({
+  declaration,
+  locks,
+}: calledMethods.DeclaredMethod<LeaderDeclaration>): ElectionSettings {
   const { where, name, options = {} } = declaration;
-  text(`${where}: name`, name);
-  const { data } = readOptions(where, options, LEADER_OPTIONS);
+  schema.text(`${where}: name`, name);
+  const { data } = schema.readOptions(where, options, LEADER_OPTIONS);
   const resource = electionResource(name);
   resolveFixedKey(`${where}: name`, resource);
-  locks.check(where, { ...(options.ttl !== undefined && { ttl: options.ttl }) });
+  const { ttl } = locks.check(where, { ...(options.ttl !== undefined && { ttl: options.ttl }) });
   locks.checkNames(where, [resource], {});
-  const ttl = resolveTtl(locks.environment.settings, options.ttl, `${where}: ttl`);
   return { name, resource, ttl, data };
 }

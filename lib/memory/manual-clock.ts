@@ -1,4 +1,4 @@
-import type { Clock, Instant, Timer } from '../core/clock.js';
+import type { Clock, Instant, Timer } from '../redlock/clock.js';
 
 // Captured at load time: fake timers in a test must stop neither masters in memory nor the clock that it advances.
 export const { queueMicrotask, setImmediate } = globalThis;

@@ -1,4 +1,4 @@
-import { holderFrom, REVOKED } from '../core/holder.js';
+import { holderFrom, REVOKED } from '../redlock/holder.js';
 import {
   GRANTED,
   GRANTED_WITH_WAITERS,
@@ -6,8 +6,8 @@ import {
   type HeldReply,
   RESERVED,
   SHARED_MARK,
-} from '../core/master.interface.js';
-import { type Clock, elapsedSince, type Instant } from '../core/clock.js';
+} from '../masters/master.interface.js';
+import { type Clock, elapsedSince, type Instant } from '../redlock/clock.js';
 
 interface Commands {
   get(key: string): string | undefined;
@@ -18,10 +18,12 @@ interface Commands {
   set(key: string, value: string, ttl: number): void;
   del(key: string): void;
   pexpire(key: string, ttl: number): void;
+  // The same, but never to an earlier end.
+  prolong(key: string, ttl: number): void;
   hget(key: string, field: number): string | undefined;
   hset(key: string, field: number, value: string): void;
   zadd(key: string, member: string, score: number): void;
-  zaddNew(key: string, member: string, score: number): void;
+  zscore(key: string, member: string): number | undefined;
   zrem(key: string, member: string): void;
   zremUpTo(key: string, score: number): void;
   zrange(key: string): readonly (readonly [member: string, score: number])[];
@@ -31,10 +33,12 @@ interface Commands {
 export interface OperationContext {
   readonly data: Commands;
   readonly counters: string;
-  // In milliseconds.
+  // In milliseconds. `reservation`: the time of which the fraction of a score is a share.
   readonly lives: { readonly reservation: number; readonly queue: number; readonly barrier: number };
   // In milliseconds.
   readonly now: () => number;
+  // By the wall clock, since the epoch.
+  readonly microseconds: () => number;
   readonly publish: (waiter: string, key: string) => number;
   // The failure of such a command does not end the operation.
   readonly attempt: <T>(command: () => T) => T | undefined;
@@ -183,6 +187,10 @@ export class MemoryDatabase implements Commands {
     if (entry) Object.assign(entry, { since: this.clock.read(), ttl });
   }
 
+  prolong(key: string, ttl: number): void {
+    if (this.pttl(key) < ttl) this.pexpire(key, ttl);
+  }
+
   hget(key: string, field: number): string | undefined {
     return this.hashes.get(key)?.get(field);
   }
@@ -197,9 +205,8 @@ export class MemoryDatabase implements Commands {
     this.scoresOf(key, { isNew: true }).set(member, score);
   }
 
-  zaddNew(key: string, member: string, score: number): void {
-    const scores = this.scoresOf(key, { isNew: true });
-    if (!scores.has(member)) scores.set(member, score);
+  zscore(key: string, member: string): number | undefined {
+    return this.scoresOf(key).get(member);
   }
 
   zcard(key: string): number {

@@ -1,5 +1,5 @@
-import type { Clock } from '../core/clock.js';
-import { REVOKED } from '../core/holder.js';
+import type { Clock } from '../redlock/clock.js';
+import { REVOKED } from '../redlock/holder.js';
 import {
   BARRIER_LIFE,
   type Master,
@@ -10,9 +10,9 @@ import {
   type OperatorMaster,
   type RefusedReply,
   type ReplyCallback,
-  RESERVATION_LIFE,
-  type UnreachableReply,
-} from '../core/master.interface.js';
+  RESERVATION_SCALE,
+} from '../masters/master.interface.js';
+import type { UnreachableReply } from '../redlock/server.js';
 import { queueMicrotask } from './manual-clock.js';
 import { MemoryDatabase, type OperationContext } from './memory-database.js';
 import { carryOut, carryOutState, type StateContext } from './operations.js';
@@ -48,13 +48,14 @@ export class MemoryMaster implements Master {
     this.context = {
       data: this.data,
       counters: 'counters',
-      lives: { reservation: RESERVATION_LIFE, queue: Infinity, barrier: BARRIER_LIFE },
+      lives: { reservation: RESERVATION_SCALE, queue: Infinity, barrier: BARRIER_LIFE },
       now: () => clock.read().monotonic,
+      microseconds: () => Math.floor(clock.read().wall * 1_000),
       publish: (waiter, key) => this.notify(waiter, key),
       // No command of this database fails.
       attempt: (command) => command(),
     };
-    this.states = { data: this.data, now: () => clock.read().wall, generation: '', isFirst: true };
+    this.states = { data: this.data, marker: '' };
   }
 
   ask(request: MasterRequest, reply: ReplyCallback): void {
@@ -101,10 +102,6 @@ export class MemoryMaster implements Master {
 
   /** Never: its data lives as long as the process. */
   readonly isQuarantined = false;
-
-  reconnect(): void {
-    // There is no connection to replace.
-  }
 
   onReady(listener: () => void): void {
     // Several services can share this master, and each of them registers a listener.

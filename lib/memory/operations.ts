@@ -5,9 +5,11 @@ import {
   type AcquireRequest,
   type DrawRequest,
   type ExtendRequest,
+  GONE,
+  GONE_WITH_WAITERS,
+  type GoneReply,
   GRANTED,
   type GrantedReply,
-  HEALED,
   HELD,
   type HeldReply,
   type InspectRequest,
@@ -20,7 +22,7 @@ import {
   type ReleaseRequest,
   type Sharing,
   type RaiseBarrierRequest,
-} from '../core/master.interface.js';
+} from '../masters/master.interface.js';
 import {
   contentOf,
   granted,
@@ -32,9 +34,8 @@ import {
   settle,
   sharedMember,
 } from './memory-database.js';
-import { arrivalIn, deferralOf, dropReservation, enqueue, leaveQueues, memberOf, queueUp, wake } from './waiting.js';
+import { arrivalIn, deferralOf, dropReservation, leaveQueues, memberOf, queueUp, wake } from './waiting.js';
 import {
-  compareBallots,
   compareVersions,
   entryFrom,
   entryText,
@@ -43,7 +44,7 @@ import {
   type ReadStateRequest,
   type StateEntry,
   type WriteStateRequest,
-} from '../core/state/state-entry.js';
+} from '../fencing/state-entry.js';
 
 type SharedAcquisition = AcquireRequest & { readonly sharing: Sharing };
 
@@ -57,13 +58,13 @@ interface Refusal {
 function acquireShared(server: OperationContext, request: SharedAcquisition): GrantedReply | HeldReply {
   const { keys, token, ttl, queue, sharing } = request;
   const refusals = keys.map((key, index) => refusalOf(server, request, key, sharing.barriers[index] as string));
-  const place = queue && { queues: queue.queues, waiter: queue.waiter, isShared: true };
+  const place = queue && { ...queue, isShared: true };
   const [first, ...others] = refusals.filter((refusal) => refusal !== undefined);
   if (first) {
     const times = [first, ...others].map(({ remaining }) => remaining);
     if (place) {
       const isHeld = refusals.map((refusal) => refusal !== undefined);
-      queueUp(server, keys, isHeld, { waited: sharing.waited, ...place });
+      queueUp(server, keys, isHeld, { ...place, waited: sharing.waited });
       // The older request may sleep: its reservation has ended, and no release follows.
       keys.forEach((key, index) => {
         if (isHeld[index] && !server.data.exists(key)) wake(server, key, place.queues[index] as string);
@@ -80,7 +81,8 @@ function acquireShared(server: OperationContext, request: SharedAcquisition): Gr
 }
 
 // Protocol 11.3
-function extendShared(server: OperationContext, { keys, token, ttl }: ExtendRequest): GrantedReply | HeldReply {
+function extendShared(server: OperationContext, request: ExtendRequest): GrantedReply | HeldReply | GoneReply {
+  const { keys, token, ttl, heals = false } = request;
   const { data } = server;
   const contents = keys.map((key) => contentOf(server, key));
   const isHeld = contents.map(({ owner }) => owner !== undefined); // @mutant shared-extension-over-a-string-in-memory
@@ -90,36 +92,38 @@ function extendShared(server: OperationContext, { keys, token, ttl }: ExtendRequ
   const now = millisecondsOf(server);
   const end = now + Math.ceil(ttl) + 1;
   for (const [index, key] of keys.entries()) {
-    if (isPresent[index]) continue;
+    if (isPresent[index] || !heals) continue;
     data.zadd(key, member, end);
     settle(server, key);
   }
   for (const [index, key] of keys.entries()) {
     if (!isPresent[index]) continue;
     // A server that is out of memory refuses to begin with ZADD.
-    data.pexpire(key, end - now);
-    data.zadd(key, member, end);
+    data.prolong(key, end - now);
+    data.zadd(key, member, Math.max(end, contents[index]?.shared?.ends.get(member) ?? 0));
     settle(server, key);
   }
-  return isPresent.includes(false) ? HEALED : GRANTED;
+  return isPresent.includes(false) && !heals ? GONE : GRANTED;
 }
 
 // Protocol 11.4
-function releaseShared(server: OperationContext, { keys, queues, token }: ReleaseRequest): GrantedReply {
-  let hasWaiters = false;
+function releaseShared(server: OperationContext, request: ReleaseRequest): GrantedReply | HeldReply | GoneReply {
+  const { keys, queues, token } = request;
+  const contents = keys.map((key) => contentOf(server, key));
+  const isHeld = contents.map(({ owner }) => owner !== undefined && !isReservation(owner));
+  const held = longestOf(server, keys, isHeld);
+  let hasWaiters = contents.some(({ owner }) => isReservation(owner));
   for (const [index, key] of keys.entries()) {
-    const { owner, shared } = contentOf(server, key);
-    if (owner !== undefined) {
-      if (owner.startsWith(reservedFor(''))) hasWaiters = true;
-      continue;
-    }
-    if (shared) {
+    if (contents[index]?.owner !== undefined) continue;
+    if (contents[index]?.shared) {
       server.data.zrem(key, sharedMember(token)); // @mutant shared-key-deleted-in-memory
       settle(server, key);
     }
     if (wake(server, key, queues[index] as string)) hasWaiters = true;
   }
-  return granted(hasWaiters);
+  if (isHeld.includes(true)) return held;
+  const isOurs = contents.every(({ shared }) => shared?.ends.has(sharedMember(token)));
+  return isOurs ? granted(hasWaiters) : gone(hasWaiters);
 }
 
 // Protocol 11.6
@@ -143,7 +147,8 @@ function enter(
   const { owner, shared } = contentOf(server, key);
   // The reservation of an exclusive waiter of the same process.
   if (owner !== undefined) data.del(key);
-  data.zadd(key, sharedMember(token), millisecondsOf(server) + Math.ceil(ttl) + 1);
+  const end = millisecondsOf(server) + Math.ceil(ttl) + 1;
+  data.zadd(key, sharedMember(token), Math.max(end, shared?.ends.get(sharedMember(token)) ?? 0));
   if (waiter !== undefined && shared?.ends.has(reservedFor(waiter))) data.zrem(key, reservedFor(waiter));
   settle(server, key);
 }
@@ -174,17 +179,17 @@ function refusalOf(
 function pick(server: OperationContext, { keys, token, ttl, queue }: PickRequest): GrantedReply | HeldReply {
   const { data } = server;
   const owners = keys.map((key) => data.get(key));
-  const place = queue && { queues: queue.queues.slice(0, 1), waiter: queue.waiter, isShared: false };
+  const place = queue && { ...queue, queues: queue.queues.slice(0, 1), isShared: false };
   const isFree = (key: string): boolean => !data.exists(key);
   const own = owners.indexOf(token);
   const reserved = queue ? owners.indexOf(reservedFor(queue.waiter)) : -1;
   const picked = own >= 0 ? own : reserved >= 0 ? reserved : keys.findIndex(isFree);
   if (picked >= 0) {
-    data.set(keys[picked] as string, token, ttl);
+    hold(server, keys[picked] as string, { token, ttl });
     const hasWaiters = place !== undefined && leaveQueues(server, place);
     return { kind: 'granted', picked, ...(hasWaiters && { hasWaiters }) };
   }
-  if (queue && place) queueUp(server, keys.slice(0, 1), [true], { waited: queue.waited, ...place });
+  if (place) queueUp(server, keys.slice(0, 1), [true], place);
   return soonestOf(server, keys);
 }
 
@@ -202,15 +207,13 @@ function soonestOf({ data }: OperationContext, keys: readonly string[]): HeldRep
 
 export interface StateContext {
   readonly data: Pick<OperationContext['data'], 'get' | 'set'>;
-  // Wall clock, in milliseconds.
-  readonly now: () => number;
-  readonly generation: string;
-  readonly isFirst: boolean;
+  // Identifies the data; empty if nothing does.
+  readonly marker: string;
 }
 
 type StateReply = GrantedReply | HeldReply | RefusedReply;
 // Without what the caller has compared already.
-type Compared<Request> = Omit<Request, 'generation'>;
+type Compared<Request> = Omit<Request, 'marker' | 'since'>;
 
 export function carryOutState(
   server: StateContext,
@@ -224,47 +227,46 @@ export function carryOutState(
   if (text !== undefined && !entry) return FOREIGN;
   if (request.op === 'open-state') return openState(server, request, entry);
   if (request.op === 'write-state') return writeState(server, request, entry);
-  // Protocol 10.10
+  // Protocol 10.9
+  return reportOf(server, entry);
+}
+
+// Protocol 10.3
+function openState(
+  server: StateContext,
+  { entry: name, number, life }: Compared<OpenStateRequest>,
+  entry: StateEntry | undefined,
+): StateReply {
+  if (entry && number <= entry.claim) return claimedBy(entry); // @mutant smaller-claims-open-the-state-in-memory
+  const stored = entry?.stored;
+  // The claim lasts as long as the value, which is kept for another period.
+  server.data.set(name, entryText({ claim: number, stored }), Math.max(life, stored?.life ?? 0)); // @mutant state-not-claimed-in-memory
   return reportOf(server, entry);
 }
 
 // Protocol 10.5
-function openState(
-  server: StateContext,
-  { entry: name, ballot, life }: Compared<OpenStateRequest>,
-  entry: StateEntry | undefined,
-): StateReply {
-  if (entry && compareBallots(ballot, entry.promised) <= 0) return outbid(entry); // @mutant smaller-ballots-open-the-state-in-memory
-  const stored = entry?.stored;
-  // The promise outlives the value, whose time is over by its own `at` and `life`.
-  server.data.set(name, entryText({ promised: ballot, stored }), Math.max(life, stored?.life ?? 0)); // @mutant ballots-not-promised-in-memory
-  return reportOf(server, entry);
-}
-
-// Protocol 10.7
 function writeState(
   server: StateContext,
   { entry: name, version, life, json }: Compared<WriteStateRequest>,
   entry: StateEntry | undefined,
 ): StateReply {
-  if (entry && compareBallots(version, entry.promised) < 0) return outbid(entry); // @mutant smaller-ballots-write-the-state-in-memory
+  if (entry && version.number < entry.claim) return claimedBy(entry); // @mutant smaller-claims-write-the-state-in-memory
   const order = entry?.stored ? compareVersions(version, entry.stored.version) : 1;
   // The same request may arrive twice, and an earlier one of the same holder after a later one.
-  if (order < 0) return HELD;
+  if (order < 0) return HELD; // @mutant earlier-writes-replace-the-state-in-memory
   if (order > 0) {
-    const { number, id } = version;
-    const stored = { version, at: Math.floor(server.now()), life, generation: server.generation, json };
-    server.data.set(name, entryText({ promised: { number, id }, stored }), life);
+    const stored = { version, life, marker: server.marker, json };
+    server.data.set(name, entryText({ claim: version.number, stored }), life);
   }
   return GRANTED;
 }
 
-function reportOf({ generation, isFirst, now }: StateContext, entry: StateEntry | undefined): GrantedReply {
-  return { kind: 'granted', state: { entry, generation, isFirst, time: Math.floor(now()) } };
+function reportOf({ marker }: StateContext, entry: StateEntry | undefined): GrantedReply {
+  return { kind: 'granted', state: { entry, marker } };
 }
 
-function outbid({ promised }: StateEntry): HeldReply {
-  return { kind: 'held', remaining: undefined, promised };
+function claimedBy({ claim }: StateEntry): HeldReply {
+  return { kind: 'held', remaining: undefined, claim };
 }
 
 // In milliseconds, as in the scripts.
@@ -272,7 +274,10 @@ const PROBE_LIFE = 1_000;
 
 type KeyRequest = Exclude<MasterRequest, { readonly entry: string }>;
 
-export function carryOut(server: OperationContext, request: KeyRequest): GrantedReply | HeldReply {
+export function carryOut(
+  server: OperationContext,
+  request: KeyRequest,
+): GrantedReply | HeldReply | GoneReply | RefusedReply {
   switch (request.op) {
     case 'acquire': {
       const { sharing } = request;
@@ -306,66 +311,89 @@ function acquire(server: OperationContext, { keys, token, ttl, queue }: AcquireR
     if (queue) queueUp(server, keys, isHeld, { isShared: false, ...queue });
     return held;
   }
-  for (const key of keys) server.data.set(key, token, ttl);
+  for (const key of keys) hold(server, key, { token, ttl });
   return granted(queue !== undefined && leaveQueues(server, { isShared: false, ...queue }));
 }
 
 // Protocol 6.2
-function extend(server: OperationContext, { keys, token, ttl }: ExtendRequest): GrantedReply | HeldReply {
+function extend(server: OperationContext, request: ExtendRequest): GrantedReply | HeldReply | GoneReply {
+  const { keys, token, ttl, heals = false } = request;
   const { data } = server;
   const isHeld = keys.map((key) => isHeldBeside(server, key, [token])); // @mutant extension-without-owner-check-in-memory, extension-over-shared-holders-in-memory
   if (isHeld.includes(true)) return longestOf(server, keys, isHeld);
   const absent = keys.filter((key) => !data.exists(key));
-  for (const key of absent) data.set(key, token, ttl);
-  for (const key of keys) data.pexpire(key, ttl);
-  return absent.length > 0 ? HEALED : GRANTED;
+  const isSetAgain = heals; // @mutant each-extension-heals-in-memory
+  if (isSetAgain) for (const key of absent) data.set(key, token, ttl);
+  for (const key of keys) data.prolong(key, ttl);
+  return absent.length > 0 && !isSetAgain ? GONE : GRANTED;
 }
 
-// Protocol 9.1
+// Requests may arrive late and in another order: none of them shortens what a later one was granted.
+function hold(
+  server: OperationContext,
+  key: string,
+  { token, ttl }: { readonly token: string; readonly ttl: number },
+): void {
+  if (server.data.get(key) === token) server.data.prolong(key, ttl);
+  else server.data.set(key, token, ttl);
+}
+
+// In microseconds, as in the script.
+const LATEST_CLOCK = Date.UTC(2200, 0, 1) * 1_000;
+const LATE_CLOCK: RefusedReply = Object.freeze({
+  ...{ kind: 'refused', code: 'CLOCK', reason: 'its clock shows a time beyond the year 2200' },
+} as const);
+
+// Protocol 9.1 and 9.4
 function draw(
   server: OperationContext,
   { keys, token, counters: fields, atLeast, isFirst }: DrawRequest,
-): GrantedReply | HeldReply {
+): GrantedReply | HeldReply | RefusedReply {
   const { data, counters } = server;
   const isOurs = keys.every((key) => contentOf(server, key).owner === token); // @mutant draw-for-any-holder-in-memory
   if (!isOurs) return HELD;
   const step = isFirst ? 1 : 0;
-  const drawn = Math.max(atLeast, ...fields.map((field) => Number(data.hget(counters, field) ?? 0) + step));
+  const floor = isFirst ? server.microseconds() : 0;
+  if (floor > LATEST_CLOCK) return LATE_CLOCK;
+  const drawn = Math.max(atLeast, floor, ...fields.map((field) => Number(data.hget(counters, field) ?? 0) + step));
   for (const field of fields) data.hset(counters, field, String(drawn));
   return { kind: 'granted', fence: drawn };
 }
 
 // Protocol 7.1 and 7.4
-function release(server: OperationContext, { keys, queues, token, keepFor }: ReleaseRequest): GrantedReply {
+function release(server: OperationContext, request: ReleaseRequest): GrantedReply | HeldReply | GoneReply {
+  const { keys, queues, token, keepFor } = request;
   const { data } = server;
-  let hasWaiters = false;
+  const contents = keys.map((key) => contentOf(server, key));
+  const isHeld = keys.map((key) => isHeldBeside(server, key, [token]) && !isReservation(data.get(key)));
+  const held = longestOf(server, keys, isHeld);
+  let hasWaiters = contents.some(({ owner }) => owner !== token && isReservation(owner));
   for (const [index, key] of keys.entries()) {
-    const { owner, shared } = contentOf(server, key);
+    const { owner, shared } = contents[index] ?? {};
     const isOurs = owner === token; // @mutant unconditional-delete-in-memory
-    if (shared) continue;
-    if (isOurs || owner === undefined) {
-      if (isOurs && keepFor === 0) data.del(key);
-      if (isOurs && keepFor !== 0) data.pexpire(key, keepFor);
-      if (wake(server, key, queues[index] as string)) hasWaiters = true;
-    } else if (owner.startsWith(reservedFor(''))) {
-      hasWaiters = true;
-    }
+    if (shared || (owner !== undefined && !isOurs)) continue;
+    if (isOurs && keepFor === 0) data.del(key);
+    if (isOurs && keepFor !== 0) data.pexpire(key, keepFor);
+    if (wake(server, key, queues[index] as string)) hasWaiters = true;
   }
-  return granted(hasWaiters);
+  if (isHeld.includes(true)) return held;
+  return contents.every(({ owner }) => owner === token) ? granted(hasWaiters) : gone(hasWaiters);
+}
+
+function gone(hasWaiters: boolean): GoneReply {
+  return hasWaiters ? GONE_WITH_WAITERS : GONE;
+}
+
+function isReservation(owner: string | undefined): boolean {
+  return owner?.startsWith(reservedFor('')) ?? false;
 }
 
 // Protocol 5.7
-function leave(
-  server: OperationContext,
-  { keys, queues, waiter, isShared = false, nextWaited: waited }: LeaveRequest,
-): GrantedReply {
+function leave(server: OperationContext, { keys, queues, waiter, isShared = false }: LeaveRequest): GrantedReply {
   const { data, attempt } = server;
   keys.forEach((key, index) => {
     const queue = queues[index] as string;
-    const member = memberOf({ waiter, isShared });
-    // The place of a process whose next waiter takes it over is empty at no moment.
-    if (waited === undefined) attempt(() => data.zrem(queue, member));
-    else enqueue(server, queue, { member, waited, isNew: false });
+    attempt(() => data.zrem(queue, memberOf({ waiter, isShared })));
     dropReservation(server, key, { waiter, isShared });
     // Those behind it may be able to take the key, even if it had no reservation.
     if (data.get(key) === undefined) wake(server, key, queue);

@@ -6,8 +6,8 @@ import {
   settle,
   sharedMember,
 } from './memory-database.js';
-import { BARRIER } from '../core/keyspace.js';
-import { MAX_SHARED_HOLDERS, SHARED_MARK } from '../core/master.interface.js';
+import { BARRIER } from '../settings/keyspace.js';
+import { MAX_SHARED_HOLDERS, RESERVATION_SCALE, SHARED_MARK } from '../masters/master.interface.js';
 
 interface Deferral {
   readonly till: number;
@@ -48,6 +48,7 @@ interface Place {
 
 interface Arrival extends Place {
   readonly waited: number;
+  readonly reserveFor: number;
 }
 
 // The reservation of another key is useless meanwhile: the next waiter gets it. So is that of a key for which the
@@ -62,25 +63,19 @@ export function queueUp(
     const queue = arrival.queues[index] as string;
     if (isHeld[index]) {
       if (arrival.isShared) dropReservation(server, key, arrival);
-      enqueue(server, queue, { member: memberOf(arrival), waited: arrival.waited, isNew: true });
+      enqueue(server, queue, arrival);
     } else if (dropReservation(server, key, arrival)) {
       wake(server, key, queue);
     }
   });
 }
 
-interface Enqueued {
-  readonly member: string;
-  // Milliseconds.
-  readonly waited: number;
-  // Whether a member that is in the queue already keeps its age.
-  readonly isNew: boolean;
-}
-
-export function enqueue(server: OperationContext, queue: string, { member, waited, isNew }: Enqueued): void {
+// A member that is in the queue already keeps its age.
+function enqueue(server: OperationContext, queue: string, arrival: Arrival): void {
   const { data, attempt, lives } = server;
-  const since = millisecondsOf(server) - waited;
-  attempt(() => (isNew ? data.zaddNew(queue, member, since) : data.zadd(queue, member, since)));
+  const member = memberOf(arrival);
+  const since = Math.floor(data.zscore(queue, member) ?? millisecondsOf(server) - Math.floor(arrival.waited));
+  attempt(() => data.zadd(queue, member, since + arrival.reserveFor / RESERVATION_SCALE));
   attempt(() => data.pexpire(queue, lives.queue));
 }
 
@@ -119,7 +114,7 @@ export function dropReservation(
 // the first of the others. The key stays reserved for them for a moment. Returns whether processes wait.
 // Protocol 5.4 and 11.7
 export function wake(server: OperationContext, key: string, queue: string): boolean {
-  const { data, attempt } = server;
+  const { data, attempt, lives } = server;
   const { owner, shared } = contentOf(server, key);
   let members = shared?.ends.size ?? 0;
   let isHeard = false;
@@ -128,12 +123,14 @@ export function wake(server: OperationContext, key: string, queue: string): bool
     if (next === 'none') return isHeard;
     if (next === 'notified') return true;
     const { member, reader } = next;
+    // Protocol 5.4
+    const life = Math.floor((next.score - Math.floor(next.score)) * lives.reservation);
     if (members >= (reader === undefined ? 1 : MAX_SHARED_HOLDERS)) return true;
     const isPopped = attempt(() => (data.zrem(queue, member), true));
     if (!isPopped) return isHeard;
     if (reader === undefined) {
-      if (offer(server, key, member)) return true;
-    } else if (invite(server, key, { waiter: reader, isKept: owner !== undefined })) {
+      if (offer(server, key, { waiter: member, life })) return true;
+    } else if (invite(server, key, { waiter: reader, life: owner === undefined ? life : undefined })) {
       isHeard = true; // @mutant wake-chain-broken-2-in-memory
       members++;
     }
@@ -143,6 +140,7 @@ export function wake(server: OperationContext, key: string, queue: string): bool
 
 interface NextWaiter {
   readonly member: string;
+  readonly score: number;
   readonly reader: string | undefined;
 }
 
@@ -150,39 +148,42 @@ interface NextWaiter {
 // the queue.
 function nextIn(server: OperationContext, queue: string): NextWaiter | 'none' | 'notified' {
   const members = server.data.zrange(queue);
-  const [head, since] = members[0] ?? [undefined, 0];
+  const [head, score] = members[0] ?? [undefined, 0];
   if (head === undefined) return 'none';
   const reader = head.startsWith(SHARED_MARK) ? head.slice(SHARED_MARK.length) : undefined;
-  const deferral = reader === undefined ? undefined : deferralOf(server, queue + BARRIER, { waiter: reader, since });
-  if (!deferral) return { member: head, reader };
+  const deferral =
+    reader === undefined ? undefined : deferralOf(server, queue + BARRIER, { waiter: reader, since: score });
+  if (!deferral) return { member: head, score, reader };
   const writer = members.find(([member]) => deferral.waiters.has(member));
-  return writer ? { member: writer[0], reader: undefined } : 'notified';
+  return writer ? { member: writer[0], score: writer[1], reader: undefined } : 'notified';
+}
+
+interface Invitation {
+  readonly waiter: string;
+  // Milliseconds for which the key is reserved. A key that is kept for a while after its release is not: the waiter asks
+  // when it ends, as it then knows.
+  readonly life: number | undefined;
 }
 
 // Returns whether the waiter listens.
-function offer({ data, lives, publish, attempt }: OperationContext, key: string, waiter: string): boolean {
-  if (!data.exists(key)) attempt(() => data.set(key, reservedFor(waiter), lives.reservation));
+function offer({ data, publish, attempt }: OperationContext, key: string, { waiter, life = 0 }: Invitation): boolean {
+  if (!data.exists(key)) attempt(() => data.set(key, reservedFor(waiter), life));
   if (publish(waiter, key) > 0) return true;
   if (data.get(key) === reservedFor(waiter)) data.del(key);
   return false;
 }
 
-// Returns whether the waiter listens. A key that is kept for a while after its release gets no reservation: the waiter
-// asks when it ends, as it then knows.
-function invite(
-  server: OperationContext,
-  key: string,
-  { waiter, isKept }: { readonly waiter: string; readonly isKept: boolean },
-): boolean {
-  const { data, lives, publish, attempt } = server;
-  if (!isKept) {
+// Returns whether the waiter listens.
+function invite(server: OperationContext, key: string, { waiter, life }: Invitation): boolean {
+  const { data, publish, attempt } = server;
+  if (life !== undefined) {
     attempt(() => {
-      data.zadd(key, reservedFor(waiter), millisecondsOf(server) + lives.reservation);
+      data.zadd(key, reservedFor(waiter), millisecondsOf(server) + life);
       settle(server, key);
     });
   }
   if (publish(waiter, key) > 0) return true;
-  if (!isKept) {
+  if (life !== undefined) {
     attempt(() => {
       data.zrem(key, reservedFor(waiter));
       settle(server, key);

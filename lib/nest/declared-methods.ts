@@ -1,11 +1,38 @@
-import { Inject, Module, type OnApplicationBootstrap, type OnModuleDestroy, type Type } from '@nestjs/common';
+import {
+  Inject,
+  type LoggerService,
+  Module,
+  type OnApplicationBootstrap,
+  type OnModuleDestroy,
+  type Type,
+} from '@nestjs/common';
 import { type DiscoveryService, type ModuleRef, ModulesContainer } from '@nestjs/core';
 import 'reflect-metadata';
-import { RedlockConfigError } from '../core/errors.js';
-import { CALLED_METHODS, checkLockService, tokenFor } from './lock-service.token.js';
+import { RedlockConfigError } from '../settings/config.error.js';
+import { PartObservers } from '../operate/observer.js';
+import { checkLockService, tokenFor } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';
-import { injectProperty, memberOf } from './lockable-method.js';
+import { reportTo } from './module-settings.js';
+import { injectProperty, memberOf, misuse, returnsObservable } from './lockable-method.js';
 import { RUNTIME_STARTER, type RuntimeStarter } from './redlock.runtime.js';
+
+// Methods that a module calls: without it, nothing would show that they never run. `key` is that of their metadata, `token`
+// that of what the module provides: Nest shows its description if it cannot find that. Registered symbols
+// are the same for both builds of this package.
+export const CALLED_METHODS = {
+  jobs: {
+    key: Symbol.for('nestjs-redlock:jobs'),
+    token: Symbol.for(
+      'the jobs of nestjs-redlock/schedule: import RedlockScheduleModule beside RedlockModule and ScheduleModule',
+    ),
+    ...{ what: 'job', module: 'RedlockScheduleModule', does: 'runs' },
+  },
+  elections: {
+    key: Symbol.for('nestjs-redlock:leaders'),
+    token: Symbol.for('the elections of nestjs-redlock/leader: import RedlockLeaderModule beside RedlockModule'),
+    ...{ what: 'election', module: 'RedlockLeaderModule', does: 'holds' },
+  },
+} as const;
 
 type Discovery = Pick<DiscoveryService, 'getProviders' | 'getControllers'>;
 type Wrapper = ReturnType<Discovery['getProviders']>[number];
@@ -20,17 +47,14 @@ export interface MethodDeclaration {
 
 type Called = (typeof CALLED_METHODS)[keyof typeof CALLED_METHODS];
 
-// Returns what names the method in messages.
-export function declareMethod<Method>(
-  decorator: string,
-  { key, token }: Called,
-  [target, property, descriptor]: readonly [object, string | symbol, TypedPropertyDescriptor<Method>],
-  declaration: object,
-): string {
-  const { where } = memberOf(decorator, target, property, descriptor);
-  Reflect.defineMetadata(key, [...ownOf(key, target), { ...declaration, where, property }], target);
-  injectProperty(target, token);
-  return where;
+export function declaring(decorator: string, { key, token }: Called, declaration: object): MethodDecorator {
+  return (target, property, descriptor) => {
+    const { where } = memberOf(decorator, target, property, descriptor);
+    // The compiler emits the type only if `emitDecoratorMetadata` is on; a run checks the value, too.
+    if (returnsObservable(target, property)) throw misuse(where, 'an Observable');
+    Reflect.defineMetadata(key, [...ownOf(key, target), { ...declaration, where, property }], target);
+    injectProperty(target, token);
+  };
 }
 
 // Of the classes that it extends, too. A method that is decorated again is declared by its own class only.
@@ -188,4 +212,13 @@ export async function closeOnError(discovery: Discovery, start: () => void): Pro
     await Promise.all(starters.map(async ({ instance }) => (instance as RuntimeStarter | null)?.close()));
     throw error;
   }
+}
+
+// Of what this instance calls, beside those of a lock service. `log` is the first.
+export function observersOf<Part extends 'jobs' | 'elections'>(
+  part: Part,
+  log: ConstructorParameters<typeof PartObservers<Part>>[1],
+  logger: LoggerService,
+): PartObservers<Part> {
+  return new PartObservers(part, log, reportTo(logger, part));
 }

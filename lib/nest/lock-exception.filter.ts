@@ -9,13 +9,10 @@ import {
 } from '@nestjs/common';
 import { STATUS_CODES } from 'node:http';
 import { throwError } from 'rxjs';
-import {
-  isLockError,
-  type LockNotAcquiredError,
-  type LockServiceStoppedError,
-  type QuorumUnavailableError,
-} from '../core/errors.js';
-import { integer, optional, readOptions, type TableOf } from '../core/settings/table.js';
+import { isLockError } from '../errors.js';
+import type { LockNotAcquiredError } from '../waiting/lock-not-acquired.error.js';
+import type { LockServiceStoppedError, QuorumUnavailableError } from '../redlock/errors.js';
+import { integer, optional, readOptions, type TableOf } from '../settings/table.js';
 
 /** Options of {@link LockExceptionFilter}. */
 export interface LockExceptionFilterOptions {

@@ -1,12 +1,14 @@
-import { type LockNotAcquiredError, RedlockConfigError } from '../core/errors.js';
-import { resolveResources } from '../core/settings/resources.js';
-import type { Duration } from '../core/settings/duration.js';
-import type { AcquireOptions } from '../core/settings/options.js';
-import { ACQUIRE_OPTIONS } from '../core/settings/settings.js';
-import { flag, only, optional, type TableOf, text } from '../core/settings/table.js';
+import type { LockNotAcquiredError } from '../waiting/lock-not-acquired.error.js';
+import { RedlockConfigError } from '../settings/config.error.js';
+import { resolveResources } from '../settings/resources.js';
+import type { Duration } from '../settings/duration.js';
+import type { AcquireOptions } from '../settings/options.js';
+import { ACQUIRE_OPTIONS } from '../settings/settings.js';
+import { flag, only, optional, type TableOf, text } from '../settings/table.js';
 
-// As in other libraries and in routes: `{0}`, `${id}`, `#{id}`, `:id`, and `/:name`.
-const PLACEHOLDER = /[$#]?\{(\w+)\}|(?<=[:/]):(\w+)|:(id)\b/;
+// As in other libraries, in formats and in routes: `{0}`, `${id}`, `#{id}`, `%s`, `:id`, and `/:name`. An encoded character,
+// such as `%dc`, is none.
+const PLACEHOLDER = /[$#]?\{(\w+)\}|(?<=[:/]):(\w+)|:(id)\b|%[sdijoO](?!\w)/;
 
 // `parameter`: the type of what a key function would receive instead of the arguments of the method, for error
 // messages.
@@ -28,7 +30,7 @@ export function checkArguments(where: string, key: unknown, surplus: readonly un
 function refusePlaceholder(where: string, name: string, parameter: string | undefined): void {
   const [placeholder, braced, segment, id] = PLACEHOLDER.exec(name) ?? [];
   if (placeholder === undefined) return;
-  const word = braced || segment || id || '';
+  const word = braced || segment || id || (placeholder.startsWith('%') ? 'id' : '');
   const argument = /^\d/.test(word) ? `argument${word}` : word;
   const colon = id === undefined ? '' : ':';
   const written = name.replace(placeholder, `${colon}\${${parameter === undefined ? argument : '...'}}`);

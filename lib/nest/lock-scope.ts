@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Lock } from '../core/lock.js';
+import type { Lock } from '../locks/lock.js';
 
 // The locks that the running call chain holds.
 export class LockContext {
@@ -11,13 +11,6 @@ export class LockContext {
 
   get innermost(): LockScope | undefined {
     return this.storage.getStore();
-  }
-
-  // Innermost first.
-  get all(): readonly LockScope[] {
-    const all: LockScope[] = [];
-    for (let scope = this.innermost; scope; scope = scope.outer) all.push(scope);
-    return all;
   }
 
   find(condition: (scope: LockScope) => boolean): LockScope | undefined {
@@ -49,8 +42,8 @@ export class LockScope {
   private ended = false;
   // The one in which this one runs; absent for most.
   outer: LockScope | undefined;
-  // What counts this one, also when the scope around it is forgotten.
-  private surroundings: { inner: number } | undefined;
+  // Also when the scope around it is forgotten.
+  private isNested = false;
   // The number of scopes around this one, ended ones included, and the one above which these are searched for.
   private depth = 0;
   private limit = SHORT;
@@ -58,33 +51,25 @@ export class LockScope {
   private constructor(
     readonly lock: Lock,
     private readonly context: LockContext,
-    // The decorated method, for messages.
-    readonly place: string | undefined,
-    private readonly shared: { users: number; inner: number },
+    private readonly shared: { users: number },
   ) {}
 
-  static of(lock: Lock, context: LockContext, place?: string): LockScope {
-    return new LockScope(lock, context, place, { users: 1, inner: 0 });
+  static of(lock: Lock, context: LockContext): LockScope {
+    return new LockScope(lock, context, { users: 1 });
   }
 
   // For nested work, even if no caller awaits it and it ends later than this hold.
   join(): LockScope {
     this.shared.users++;
-    return new LockScope(this.lock, this.context, this.place, this.shared);
-  }
-
-  // Scopes outside of this call chain run in the same hold, as in a `Promise.all`.
-  isSplitBeside(chain: readonly LockScope[]): boolean {
-    return this.shared.inner > chain.filter(({ outer }) => outer?.shared === this.shared).length;
+    return new LockScope(this.lock, this.context, this.shared);
   }
 
   // If the lock has ended, this throws and the work does not run.
   run<T>(work: () => T): T {
     const { innermost } = this.context;
-    if (innermost && !this.surroundings) {
+    if (innermost && !this.isNested) {
+      this.isNested = true;
       this.outer = innermost;
-      this.surroundings = innermost.shared;
-      this.surroundings.inner++;
       this.depth = innermost.depth + 1;
       this.limit = innermost.limit;
       if (this.depth > this.limit) LockScope.forgetEnded(this);
@@ -105,11 +90,9 @@ export class LockScope {
   end(): Promise<void> {
     if (this.ended) return DONE;
     this.ended = true;
-    const { surroundings } = this;
-    if (surroundings) surroundings.inner--;
-    if (--this.shared.users > 0) return this.lock.pendingDoubt ?? DONE;
+    if (--this.shared.users > 0) return DONE;
     // A promise keeps the context in which it was made, and the lock keeps that of its release.
-    return surroundings ? this.context.run(undefined, () => this.lock.release()) : this.lock.release();
+    return this.isNested ? this.context.run(undefined, () => this.lock.release()) : this.lock.release();
   }
 
   // Work that begins its next run inside of its lock, as with a timer, would link the scopes of all runs. The chain is

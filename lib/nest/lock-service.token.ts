@@ -1,27 +1,10 @@
 import { Inject } from '@nestjs/common';
-import { RedlockConfigError } from '../core/errors.js';
-import { text } from '../core/settings/table.js';
+import type { DiscoveryService, ModuleRef } from '@nestjs/core';
+import { RedlockConfigError } from '../settings/config.error.js';
+import { text } from '../settings/table.js';
 import { IS_LOCK_SERVICE, type LockService } from './lock.service.js';
 
-// Methods that a module calls: without it, nothing would show that they never run. `key` is that of their metadata, `token`
-// that of what the module provides: Nest shows its description if it cannot find that. Registered symbols, here and below,
-// are the same for both builds of this package.
-export const CALLED_METHODS = {
-  jobs: {
-    key: Symbol.for('nestjs-redlock:jobs'),
-    token: Symbol.for(
-      'the jobs of nestjs-redlock/schedule: import RedlockScheduleModule beside RedlockModule and ScheduleModule',
-    ),
-    ...{ what: 'job', module: 'RedlockScheduleModule', does: 'runs' },
-  },
-  elections: {
-    key: Symbol.for('nestjs-redlock:leaders'),
-    token: Symbol.for('the elections of nestjs-redlock/leader: import RedlockLeaderModule beside RedlockModule'),
-    ...{ what: 'election', module: 'RedlockLeaderModule', does: 'holds' },
-  },
-} as const;
-
-// Provides the name of a lock service, or `null`.
+// Provides the name of a lock service, or `null`. A registered symbol is the same for both builds of this package.
 export const SERVICE_NAME = Symbol.for('nestjs-redlock:service-name');
 
 /**
@@ -84,4 +67,23 @@ export function isLockService(value: unknown): value is LockService {
 
 function checkServiceName(option: string, name: unknown): void {
   if (name !== undefined) text(option, name);
+}
+
+interface FoundService {
+  // `null` for the service without a name.
+  readonly name: string | null;
+  // `undefined` if an object in its place is none.
+  readonly locks: LockService | undefined;
+}
+
+// Of all modules of the application. In a test, several of them may lead to one service.
+export function lockServicesIn(discovery: DiscoveryService, modules: ModuleRef): readonly FoundService[] {
+  const found = new Map<unknown, string | null>();
+  for (const { token, instance } of discovery.getProviders()) {
+    if (token !== SERVICE_NAME) continue;
+    const name = instance as string | null;
+    const locks: unknown = modules.get(getLockServiceToken(name ?? undefined), { strict: false });
+    if (!found.has(locks)) found.set(locks, name);
+  }
+  return [...found].map(([locks, name]) => ({ name, locks: isLockService(locks) ? locks : undefined }));
 }

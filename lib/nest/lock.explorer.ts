@@ -1,7 +1,7 @@
 import { type DiscoveryService, MetadataScanner } from '@nestjs/core';
-import { RedlockConfigError } from '../core/errors.js';
-import { decoratorOf } from './declared-methods.js';
-import { CALLED_METHODS, checkLockService, getLockServiceToken } from './lock-service.token.js';
+import { RedlockConfigError } from '../settings/config.error.js';
+import { CALLED_METHODS, decoratorOf } from './declared-methods.js';
+import { checkLockService, getLockServiceToken } from './lock-service.token.js';
 import 'reflect-metadata';
 import type { LockService } from './lock.service.js';
 import { shortestPeriod } from './module-settings.js';

@@ -11,10 +11,11 @@ import {
 } from '@nestjs/common';
 import { STATUS_CODES } from 'node:http';
 import { Observable } from 'rxjs';
-import { isConfigError, RedlockConfigError } from '../core/errors.js';
-import type { Duration } from '../core/settings/duration.js';
-import { resolveResources } from '../core/settings/resources.js';
-import { integer, only, optional, type TableOf } from '../core/settings/table.js';
+import { isLockError } from '../errors.js';
+import { RedlockConfigError } from '../settings/config.error.js';
+import type { Duration } from '../settings/duration.js';
+import { resolveResources } from '../settings/resources.js';
+import { integer, only, optional, type TableOf } from '../settings/table.js';
 import {
   checkArguments,
   type LockedMethodOptions,
@@ -171,7 +172,7 @@ function requestKeyOf(where: string, context: ExecutionContext, key: unknown): r
     return resolveResources(`${where}: key`, key);
   } catch (error) {
     const hasHttpClient = context.getType<string>() === 'graphql' || responseOf(context) !== undefined;
-    if (!isConfigError(error) || !hasHttpClient) throw error;
+    if (!isLockError(error, 'LOCK_CONFIG') || !hasHttpClient) throw error;
     new Logger('LockInterceptor').debug(
       `${error.message}. The client gets 400 Bad Request: if its request was complete, check what the key function reads`,
     );

@@ -1,16 +1,14 @@
-import type { Duration } from '../core/settings/duration.js';
-import type { ResourceContention } from '../core/contention/contention.js';
-import { queuesOf } from '../core/acquire/permits.js';
-import type { HeldByChain } from '../core/acquire/waiter.js';
-import { LockOrder } from '../core/contention/lock-order.js';
-import { LockNotAcquiredError, LockOrderError, LockReentryError, RedlockConfigError } from '../core/errors.js';
-import type { Lock } from '../core/lock.js';
-import { type LockObserver, ObserverHub, type OnHeld } from '../core/observer.js';
-import type { Inspector, LockInspection, OwnLocks, PermitInspection } from '../core/inspector.js';
-import { checkOptionNames, readOptions, type Table } from '../core/settings/table.js';
-import type { Redlock } from '../core/redlock.js';
-import { FixedNames, resolveResources } from '../core/settings/resources.js';
-import type { AcquireOptions } from '../core/settings/options.js';
+import type { Duration } from '../settings/duration.js';
+import { LockNotAcquiredError } from '../waiting/lock-not-acquired.error.js';
+import { LockReentryError } from '../locks/lock-reentry.error.js';
+import { RedlockConfigError } from '../settings/config.error.js';
+import type { Lock } from '../locks/lock.js';
+import { type LockObserver, ObserverHub, type OnHeld } from '../operate/observer.js';
+import type { Inspector, LockInspection, OwnLocks, PermitInspection } from '../operate/inspector.js';
+import { checkOptionNames, readOptions, type Table } from '../settings/table.js';
+import type { LockManager } from '../locks/lock-manager.js';
+import { FixedNames, resolveResources } from '../settings/resources.js';
+import type { AcquireOptions } from '../settings/options.js';
 import {
   ACQUIRE_OPTIONS,
   type CallSettings,
@@ -18,9 +16,9 @@ import {
   resolveCall,
   type Settings,
   warningOfTtl,
-} from '../core/settings/settings.js';
-import type { StateSnapshot } from '../core/state/state-register.js';
-import type { RedlockStatus } from '../core/health/status.js';
+} from '../settings/settings.js';
+import type { StateSnapshot } from '../fencing/lock-state.js';
+import type { RedlockStatus } from '../operate/status.js';
 import { LockContext, LockScope } from './lock-scope.js';
 import { refuseStream } from './lockable-method.js';
 import { rejectOnThrow } from './locked-stream.js';
@@ -39,20 +37,19 @@ import {
 export const IS_LOCK_SERVICE = Symbol.for('nestjs-redlock:is-lock-service');
 
 const DONE = Promise.resolve();
-// Locks that a call chain holds: the order of deeper ones is not watched, because each call looks at all of them.
-const MAX_DEPTH = 8;
-
 /** Work that runs under a lock. */
 export type LockedWork<T> = (lock: Lock) => T | PromiseLike<T>;
 
 export interface WorkSettings {
   readonly call: CallSettings;
-  // The work may run inside a lock that its call chain has.
+  // The work may run inside a lock that its call chain has: only if this is asked for, because a queue may have started it
+  // in the call chain of another caller.
+  // Protocol 11.9
   readonly mayJoin: boolean;
 }
 
 const refuseLoose = (returned: unknown): void =>
-  void refuseStream('withLock', returned, ': await it inside of the work');
+  void refuseStream('withLock', returned, ': await it inside of the work, or use LockInterceptor on the handler');
 
 interface BegunWork<T> {
   readonly scope: LockScope;
@@ -61,12 +58,12 @@ interface BegunWork<T> {
 
 interface LockedRun<T> {
   readonly work: LockedWork<T>;
-  // The decorated method, for messages.
-  readonly place?: string;
   // May refuse what the work returns, a promise and its result alike, by throwing.
   readonly check?: (returned: unknown) => void;
   // What a refusal means to the caller, for observers.
   readonly onHeld?: OnHeld | undefined;
+  // The decorated method, for the errors of other calls.
+  readonly caller?: string | undefined;
   // For a call that does not run, because the lock was not acquired; default: its error.
   readonly otherwise?: ((error: unknown) => Promise<T>) | undefined;
 }
@@ -79,16 +76,14 @@ interface LockedRun<T> {
 export class LockService {
   private readonly context = new LockContext();
   private readonly fixedNames = new FixedNames();
-  private readonly order: LockOrder | undefined;
-  // In milliseconds: those of which the log has warned.
-  private readonly warned = new Set<number>();
+  private readonly warned = new Set<string>();
   // The call of the last ttl that was given alone, or left out: a program gives few different ones.
   private last: { readonly ttl: Duration | undefined; readonly call: CallSettings } | undefined;
 
   /** @internal */
   constructor(
     // Asked for each acquisition.
-    private readonly redlock: () => Redlock,
+    private readonly redlock: () => LockManager,
     private readonly settings: Settings,
     private readonly warn: (message: string) => void = () => undefined,
     private readonly hub: ObserverHub = new ObserverHub(),
@@ -100,7 +95,6 @@ export class LockService {
         'is provided by RedlockModule.forRoot(...): import that, and neither list the class nor create it';
       throw new RedlockConfigError('LockService', redlock, requirement);
     }
-    if (settings.lockOrder !== 'off' && excludes) this.order = new LockOrder();
     // Not enumerable and not on the prototype: a mock copies neither the property nor its value.
     Object.defineProperty(this, IS_LOCK_SERVICE, { value: true });
   }
@@ -118,7 +112,6 @@ export class LockService {
    * @throws {QuorumUnavailableError} too few masters vote before the waiting budget ends, or this process was blocked until
    *   the lock had ended, and the budget, too
    * @throws {LockReentryError} the call chain already holds one of the resources
-   * @throws {LockOrderError} with `lockOrder: 'error'`, if other call chains take these locks in another order
    * @throws {LockServiceStoppedError} the application is shutting down
    * @throws {RedlockConfigError} an argument is invalid
    * @throws the reason of `options.signal`, if it aborts during the wait
@@ -128,16 +121,17 @@ export class LockService {
   }
 
   /**
-   * Like {@link acquire}, but makes exactly one attempt, and resolves to `null` if another holder has the resource.
+   * Like {@link acquire}, but resolves to `null` if another holder keeps the resource until `wait` ends. Here, `wait`
+   * defaults to `0`, which is one attempt.
    *
    * @throws {QuorumUnavailableError} too few masters vote: an outage says nothing about the resource
    * @throws all other errors of {@link acquire}
    */
-  async tryAcquire(resource: LockResource, options?: Duration | Omit<AcquireOptions, 'wait'>): Promise<Lock | null> {
+  async tryAcquire(resource: LockResource, options?: Duration | AcquireOptions): Promise<Lock | null> {
     const given = optionsOf<AcquireOptions>(options);
     checkOptionNames('options', given, ACQUIRE_OPTIONS);
     try {
-      return await this.take(resource, { ...given, wait: 0 }, 'skip');
+      return await this.take(resource, given.wait === undefined ? { ...given, wait: 0 } : given, 'skip');
     } catch (error) {
       if (!(error instanceof LockNotAcquiredError)) throw error;
       this.noteSkip('tryAcquire', error);
@@ -236,30 +230,16 @@ export class LockService {
    * count at the latest. New masters vote sooner: see `restartGuard`.
    */
   status(): RedlockStatus {
-    return this.redlock().status();
+    return this.redlock().masters.status();
   }
 
   /**
    * Like {@link status}, but makes the masters write: this measures their latencies and detects masters that hang or
-   * refuse every write. Takes as long as the slowest master, at most the module's `masterTimeout`.
+   * refuse every write. Takes as long as the slowest master, at most a second, or the module's `masterTimeout` if that is
+   * longer. A master that leaves it unanswered, and answers calls meanwhile, keeps its state.
    */
   probe(): Promise<RedlockStatus> {
-    return this.redlock().probe();
-  }
-
-  /**
-   * The kinds of resources for which calls of this instance have waited, and for which holders: at most a hundred and
-   * `other`, those that cost the most time first. Uncontended acquisitions are not counted, and cost nothing.
-   *
-   * ```ts
-   * const [worst] = locks.contention(); // { pattern: 'order:*', waited: 41, milliseconds: { sum: 5130, ... }, ... }
-   * ```
-   *
-   * @returns what this process has counted since it was started, without asking the masters
-   * @see LockNotAcquiredError.holder, for one call
-   */
-  contention(): readonly ResourceContention[] {
-    return this.redlock().contention.report;
+    return this.redlock().masters.probe();
   }
 
   /**
@@ -271,10 +251,11 @@ export class LockService {
   }
 
   /**
-   * The locks that this process holds and those that it is acquiring, at most `most` of each.
+   * The locks that this process holds and those that it is acquiring, at most `most` of each; none if nothing is locked.
    * @internal
    */
   ownLocks(most: number): { readonly held: OwnLocks; readonly waiting: OwnLocks } {
+    if (!this.excludes) return { held: { count: 0, locks: [] }, waiting: { count: 0, locks: [] } };
     const redlock = this.redlock();
     return { held: redlock.ownHeld(most), waiting: redlock.ownWaiting(most) };
   }
@@ -292,8 +273,8 @@ export class LockService {
    * @internal
    */
   get environment() {
-    const { clock, servers } = this.redlock();
-    return { clock, servers, settings: this.settings, observer: this.hub.observer };
+    const { clock, masters } = this.redlock();
+    return { clock, servers: masters.servers, settings: this.settings, observer: this.hub.observer };
   }
 
   /**
@@ -312,16 +293,15 @@ export class LockService {
     resources: readonly string[],
     options: WithLockOptions,
     onHeld: OnHeld = 'fail',
-    place?: string,
+    caller?: string,
   ): Promise<LockScope> {
     const settings = this.workSettings(options);
-    for (let outer = this.join(resources, settings, place); outer; outer = this.join(resources, settings, place)) {
-      await outer.lock.pendingDoubt;
-      if (outer.lock.isHeld) return outer;
+    for (let outer = this.join(resources, settings); outer; outer = this.join(resources, settings)) {
+      if (outer.lock.check()) return outer;
       void outer.end();
     }
-    const lock = await this.redlock().acquire(resources, settings.call, onHeld, this.heldByChain);
-    return LockScope.of(lock, this.context, place);
+    const lock = await this.redlock().acquire(resources, settings.call, { onHeld, isNested: this.isNested, caller });
+    return LockScope.of(lock, this.context);
   }
 
   /**
@@ -329,7 +309,10 @@ export class LockService {
    * @internal
    */
   async holdWith(resource: string, call: CallSettings): Promise<LockScope> {
-    return LockScope.of(await this.redlock().acquire([resource], call, 'skip'), this.context);
+    return LockScope.of(
+      await this.redlock().acquire([resource], call, { onHeld: 'skip', isNested: !this.excludes }),
+      this.context,
+    );
   }
 
   /**
@@ -343,9 +326,7 @@ export class LockService {
     if (given === options) checkOptionNames('options', given, WITH_LOCK_OPTIONS);
     const call = resolveCall(this.settings, given, { extend: true });
     if (given.ttl !== undefined) this.warnOfTtl(call.ttl);
-    // Protocol 11.9
-    // A shared lock inside of another lock would add nothing, and wait for an exclusive request that waits for the other.
-    return { call, mayJoin: WITH_LOCK_OPTIONS.reentrant('reentrant', given.reentrant) || call.isShared };
+    return { call, mayJoin: WITH_LOCK_OPTIONS.reentrant('reentrant', given.reentrant) };
   }
 
   /**
@@ -356,7 +337,7 @@ export class LockService {
   async runLocked<T>(
     resources: readonly string[],
     settings: WorkSettings,
-    { work, place, check, onHeld = 'fail', otherwise }: LockedRun<T>,
+    { work, check, onHeld = 'fail', otherwise, caller }: LockedRun<T>,
   ): Promise<T> {
     const begin = (scope: LockScope): BegunWork<T> => {
       try {
@@ -369,18 +350,18 @@ export class LockService {
     };
     let begun: BegunWork<T> | undefined;
     try {
-      for (let outer = this.join(resources, settings, place); outer; outer = this.join(resources, settings, place)) {
+      for (let outer = this.join(resources, settings); outer; outer = this.join(resources, settings)) {
         // Work inside a lock would otherwise begin in the call, and nested calls fill the stack.
-        await (outer.lock.pendingDoubt ?? DONE);
-        if (outer.lock.isHeld) {
+        await DONE;
+        if (outer.lock.check()) {
           begun = begin(outer);
           break;
         }
         void outer.end();
       }
       begun ??= await this.redlock().start(resources, settings.call, {
-        ...{ onHeld, isAwaited: false, held: this.heldByChain },
-        begin: (lock) => begin(LockScope.of(lock, this.context, place)),
+        ...{ onHeld, isAwaited: false, isNested: this.isNested, caller },
+        begin: (lock) => begin(LockScope.of(lock, this.context)),
       });
     } catch (error) {
       if (otherwise) return otherwise(error);
@@ -397,7 +378,8 @@ export class LockService {
       throw error;
     }
     await scope.end();
-    // Clocks may have disagreed until the masters answered.
+    // The masters may have told at the release that another holder may have had the lock.
+    // Protocol 7.6
     scope.throwIfLost();
     return result;
   }
@@ -424,10 +406,15 @@ export class LockService {
    * @throws {RedlockConfigError} for an invalid option; the message names `where`
    * @internal
    */
-  check(where: string, options: LockedMethodOptions | LockInterceptorOptions, table: Table = METHOD_OPTIONS): void {
+  check(
+    where: string,
+    options: LockedMethodOptions | LockInterceptorOptions,
+    table: Table = METHOD_OPTIONS,
+  ): CallSettings {
     readOptions(where, options, table);
-    const { ttl } = resolveCall(this.settings, options, { where });
-    if (options.ttl !== undefined) this.warnOfTtl(ttl, `${where}: `);
+    const call = resolveCall(this.settings, options, { where });
+    if (options.ttl !== undefined) this.warnOfTtl(call.ttl, `${where}: `);
+    return call;
   }
 
   /**
@@ -472,14 +459,13 @@ export class LockService {
     }
   }
 
-  private join(resources: readonly string[], { call, mayJoin }: WorkSettings, place?: string): LockScope | undefined {
+  private join(resources: readonly string[], { call, mayJoin }: WorkSettings): LockScope | undefined {
     if (!this.context.innermost) return undefined;
     if (mayJoin) {
       const outer = this.heldInChain(call, (lock) => resources.every((resource) => lock.resources.includes(resource)));
       if (outer && (call.isShared || outer.lock.mode === 'exclusive')) return outer.join();
     }
     this.refuseReentry(resources, call, mayJoin);
-    this.noteOrder(resources, call, place);
     return undefined;
   }
 
@@ -487,11 +473,8 @@ export class LockService {
     return rejectOnThrow(() => {
       const resources = resolveResources('resource', resource);
       const call = this.callOf(options);
-      if (this.context.innermost) {
-        this.refuseReentry(resources, call);
-        this.noteOrder(resources, call);
-      }
-      return this.redlock().acquire(resources, call, onHeld, this.heldByChain);
+      if (this.context.innermost) this.refuseReentry(resources, call);
+      return this.redlock().acquire(resources, call, { onHeld, isNested: this.isNested });
     });
   }
 
@@ -505,11 +488,16 @@ export class LockService {
     return call;
   }
 
-  // Each call of a program has the same mistake.
-  private warnOfTtl(ttl: number, where = ''): void {
+  /**
+   * Warns of a ttl that may have been meant in seconds, once: each call of a program has the same mistake.
+   *
+   * @param ttl in milliseconds
+   * @internal
+   */
+  warnOfTtl(ttl: number, where = ''): void {
     const warning = warningOfTtl(ttl);
-    if (warning === undefined || (where === '' && this.warned.has(ttl))) return;
-    this.warned.add(ttl);
+    if (warning === undefined || this.warned.has(where + warning)) return;
+    this.warned.add(where + warning);
     this.warn(where + warning);
   }
 
@@ -521,39 +509,19 @@ export class LockService {
     const isUpgrade = lock.mode === 'shared' && !call.isShared;
     const wouldWait = call.permits === undefined ? 'nested' : 'permit';
     const problem = isUpgrade ? 'upgrade' : mayJoin ? 'partial' : wouldWait;
-    throw new LockReentryError(resources, lock.resources, problem);
+    throw new LockReentryError(resources, lock.resources, problem, lock.caller);
   }
 
-  private noteOrder(resources: readonly string[], call: CallSettings, place?: string): void {
-    const { wait, isShared, permits, signal } = call;
-    if (!this.order || wait === 0 || signal?.aborted) return;
-    const scopes = this.context.all;
-    // Joined scopes have one lock.
-    const locks = new Map(scopes.filter(({ lock }) => lock.isKept).map((scope) => [scope.lock, scope]));
-    if (locks.size === 0 || locks.size > MAX_DEPTH) return;
-    const chain = [...locks].map(([lock, scope]) => ({
-      ...{ resources: lock.resources, isShared: lock.mode === 'shared', isPermit: lock.slot !== undefined },
-      ...{ place: scope.place, isSplit: scope.isSplitBeside(scopes) },
-    }));
-    const isRefused = this.settings.lockOrder === 'error';
-    const wanted = { resources, isShared, isPermit: permits !== undefined, place };
-    for (const cycle of this.order.note(chain, wanted, isRefused)) {
-      if (isRefused) throw new LockOrderError(resources, cycle);
-      this.warn(cycle);
-    }
-  }
-
-  // Absent for a call that is not nested.
-  private get heldByChain(): HeldByChain | undefined {
-    if (!this.context.innermost) return undefined;
-    const scopes = this.context.all;
-    return () => scopes.flatMap(({ lock }) => (lock.isKept ? queuesOf(lock) : []));
+  // Whether it waits for no other call of this process. Not if all locks of its call chain have ended: then no call waits for
+  // it.
+  private get isNested(): boolean {
+    return !this.excludes || this.context.find(({ lock }) => lock.isHeld) !== undefined;
   }
 
   // Permits of a name and a lock of the same name do not exclude each other.
   private heldInChain({ permits }: CallSettings, condition: (lock: Lock) => boolean): LockScope | undefined {
     const isPermit = permits !== undefined;
-    return this.context.find(({ lock }) => (lock.slot !== undefined) === isPermit && condition(lock) && lock.isKept);
+    return this.context.find(({ lock }) => (lock.slot !== undefined) === isPermit && condition(lock) && lock.isHeld);
   }
 }
 

@@ -1,7 +1,7 @@
 import 'reflect-metadata';
-import { Inject } from '@nestjs/common';
+import { Inject, StreamableFile } from '@nestjs/common';
 import { isObservable } from 'rxjs';
-import { RedlockConfigError } from '../core/errors.js';
+import { RedlockConfigError } from '../settings/config.error.js';
 
 // What a decorator was given. `where` names it in messages.
 export function memberOf<Method>(
@@ -10,6 +10,7 @@ export function memberOf<Method>(
   property: string | symbol | undefined,
   descriptor: TypedPropertyDescriptor<Method> | undefined,
 ): { readonly where: string; readonly method: Method } {
+  refuseStandard(decorator, property);
   // The prototype of a class, or the class for a static member.
   const owner = typeof target === 'function' ? target.name : target.constructor.name;
   if (property === undefined) throw misuse(`${decorator} on ${owner}`, 'a class');
@@ -21,14 +22,39 @@ export function memberOf<Method>(
   return { where, method };
 }
 
+// A compiler without `experimentalDecorators` calls decorators with what they decorate and a context.
+export function refuseStandard(decorator: string, context: unknown): void {
+  if (typeof context !== 'object' || context === null || !('kind' in context && 'addInitializer' in context)) return;
+  const name = String((context as { readonly name?: unknown }).name);
+  const requirement =
+    'needs the decorators of Nest, and the compiler emits standard (TC39) ones: set `experimentalDecorators: true` in the ' +
+    'tsconfig.json that it reads';
+  throw new RedlockConfigError(`${decorator} on ${name}`, context.kind, requirement);
+}
+
 export function misuse(where: string, what: string, advice = ''): RedlockConfigError {
   return new RedlockConfigError(where, what, `needs a method that returns a promise${advice}`);
 }
 
-// A stream would run after the method has returned, without the lock.
 export function refuseStream<T>(where: string, result: T, advice = ': use LockInterceptor'): T {
-  if (!isObservable(result) && !isAsyncIterator(result)) return result;
+  if (typeof result !== 'object' || result === null || !runsLater(result)) return result;
   throw new RedlockConfigError(where, result, `cannot lock what runs after the method has returned${advice}`);
+}
+
+// What its reader runs, without the lock: Observables, async iterables, iterators, and streams of Node and of the web. By
+// their properties, which other copies and older versions of their packages have, too.
+function runsLater(value: object): boolean {
+  // It is awaited, whatever else can be done with it, and then its result is examined.
+  if ('then' in value && typeof value.then === 'function') return false;
+  if (Symbol.asyncIterator in value || isObservable(value) || value instanceof StreamableFile) return true;
+  if (Symbol.iterator in value && 'next' in value) return true;
+  // A stream that can only be written, such as the response of Express, has a `pipe`, too.
+  return 'pipeTo' in value || ('pipe' in value && 'readable' in value) || isOwnResponse(value);
+}
+
+// A web `Response` that was made here. Its stream runs when it is sent; that of one that was fetched runs elsewhere.
+function isOwnResponse(value: object): boolean {
+  return 'bodyUsed' in value && 'type' in value && value.type === 'default' && Reflect.get(value, 'body') != null;
 }
 
 // By the metadata that the compiler emits for decorated methods: Nest passes on promises and Observables alike, so that an
@@ -46,13 +72,11 @@ export function injectProperty(target: object, token: symbol): void {
     get: () => undefined,
     // Not enumerable: code that lists or compares the properties of the user's object must not see it.
     set(this: object, value: unknown) {
-      Object.defineProperty(this, token, { value, configurable: true, writable: true });
+      if (Reflect.defineProperty(this, token, { value, configurable: true, writable: true })) return;
+      const requirement =
+        'must not be frozen or sealed: an object with methods under decorators of this package keeps what runs them';
+      throw new RedlockConfigError(`provider of class ${this.constructor.name}`, this, requirement);
     },
   });
   Inject(token)(target, token);
-}
-
-// Also recognizes an async generator that was compiled for an older runtime. A readable stream is not an iterator.
-function isAsyncIterator(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value && 'next' in value;
 }

@@ -1,7 +1,7 @@
 import { type CallHandler, type ExecutionContext, Logger, StreamableFile } from '@nestjs/common';
 import { MetadataScanner } from '@nestjs/core';
 import { defer, type Subscriber, type Subscription } from 'rxjs';
-import { RedlockConfigError } from '../core/errors.js';
+import { RedlockConfigError } from '../settings/config.error.js';
 import type { LockScope } from './lock-scope.js';
 import { returnsObservable } from './lockable-method.js';
 
@@ -96,9 +96,10 @@ export class LockedStream {
     }
     this.forget();
     await this.hold.end();
-    // Clocks may have disagreed until the masters answered.
-    const { loss: lossInDoubt } = this.hold.lock;
-    if (lossInDoubt) this.subscriber.error(lossInDoubt);
+    // The masters may have told at the release that another holder may have had the lock.
+    // Protocol 7.6
+    const { loss: lossAtEnd } = this.hold.lock;
+    if (lossAtEnd) this.subscriber.error(lossAtEnd);
     else this.subscriber.complete();
   }
 

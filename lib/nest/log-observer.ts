@@ -1,10 +1,10 @@
-import type { Clock, Timer } from '../core/clock.js';
+import type { Clock, Timer } from '../redlock/clock.js';
 import type { LoggerService } from '@nestjs/common';
-import { describeReply, formatReports } from '../core/errors.js';
-import { type MasterStatus, quorumWithin, type RedlockStatus, votingIn } from '../core/health/status.js';
-import type { LockObserver } from '../core/observer.js';
-import { duration, showNames, votesOf } from '../core/display.js';
-import { NEW_DATA, UNREAD_DATA } from '../core/master.interface.js';
+import { describeReply, formatReports } from '../redlock/errors.js';
+import { quorumWithin, type RedlockStatus, votingIn } from '../operate/status.js';
+import type { LockObserver } from '../operate/observer.js';
+import { showNames } from '../redlock/names.js';
+import { votesOf } from '../settings/display.js';
 
 // Lines of one subject that are written at once.
 const BURST = 6;
@@ -81,55 +81,11 @@ export class LogDamper {
   }
 }
 
-// New masters mostly vote long before their quarantine ends: what each waits for is logged only if they do not.
-class NewcomerLog {
-  // The ends of their quarantines, monotonic.
-  private readonly ends = new Map<string, number>();
-  private timer: Timer | undefined;
-
-  constructor(
-    private readonly clock: Pick<Clock, 'read' | 'schedule'>,
-    private readonly warn: (master: string, milliseconds: number) => void,
-  ) {}
-
-  // Both in milliseconds.
-  add(master: string, remaining: number, usualWait: number): void {
-    this.ends.set(master, this.now + remaining);
-    this.timer ??= this.clock.schedule(2 * usualWait, () => this.flush()).unref();
-  }
-
-  remove(master: string): boolean {
-    return this.ends.delete(master);
-  }
-
-  // One whose data is still being read will be new, too, or have a line of its own.
-  hasAll({ masters }: RedlockStatus): boolean {
-    const isNew = ({ master, reason }: MasterStatus): boolean => this.ends.has(master) || reason === UNREAD_DATA;
-    return this.ends.size > 0 && masters.every((each) => each.state === 'quarantined' && isNew(each));
-  }
-
-  flush(): void {
-    for (const [master, end] of this.ends) this.warn(master, end - this.now);
-    this.end();
-  }
-
-  end(): void {
-    this.timer?.cancel();
-    this.timer = undefined;
-    this.ends.clear();
-  }
-
-  private get now(): number {
-    return this.clock.read().monotonic;
-  }
-}
-
-// The wall time of `clock` dates the end of a quarantine. `usualWait`: of new masters, in milliseconds, if it is known.
-// With `statusNow`, an outage has one line more, as soon as only quarantines have to end.
+// The wall time of `clock` dates the end of a quarantine. With `statusNow`, an outage has one line more, as soon as only
+// quarantines have to end.
 export function logTo(
   logger: LoggerService,
   clock: Pick<Clock, 'read' | 'schedule'>,
-  usualWait: () => number | undefined = () => undefined,
   statusNow: () => RedlockStatus | undefined = () => undefined,
 ): LockObserver {
   const damper = new LogDamper(clock);
@@ -142,43 +98,33 @@ export function logTo(
   let wasQuorumLost = false;
   // Of an outage for which no line has said yet when it ends.
   let endIsUnknown = false;
-  const quarantined = (master: string, milliseconds: number, reason = NEW_DATA): void =>
-    damper.write(
-      `vote ${master}`,
-      warn,
-      `master ${master} does not vote for up to ${Math.ceil(milliseconds)} ms, since ${reason}: ` +
-        `it may have lost locks that are held (see restartGuard and durable)`,
-    );
-  const newcomers = new NewcomerLog(clock, quarantined);
-  const noLockUntil = (status: RedlockStatus): string =>
-    `no lock until ${quorumTime(status, clock)} at the latest: ${votes(status)}${why(status)}`;
+  let hasBegun = false;
+  const waits = (master: string, reason: string | undefined): string =>
+    `master ${master} ${reason} before it votes: it may have lost locks that are held (see restartGuard)`;
+  const locksFrom = (status: RedlockStatus): string =>
+    `locks can be taken from ${quorumTime(status, clock)}: ${votes(status)}${why(status)}`;
   const announceEnd = (): void => {
     const status = endIsUnknown ? statusNow() : undefined;
     if (!status || status.canVote || quorumWithin(status) === undefined) return;
     endIsUnknown = false;
-    damper.write('quorum', warn, noLockUntil(status));
+    damper.write('quorum', warn, locksFrom(status));
   };
   return {
     stopped: () => {
-      newcomers.end();
       damper.end();
     },
     firstStatus: (status) => {
-      if (newcomers.hasAll(status)) {
-        info(`the masters are new: ${expectation(status, clock, usualWait())}: ${votes(status)}`);
-        return;
-      }
-      // Beside masters with data, a new one may be one that lost its data.
-      newcomers.flush();
+      hasBegun = true;
       for (const { master, state, reason = '' } of status.canVote ? status.masters : []) {
         const isNew = state === 'refused' && !refused.has(master);
+        if (state === 'quarantined') logger.warn(waits(master, reason));
         if (state !== 'down' && !isNew) continue;
         const why = isNew ? reason : describeReply({ kind: 'unreachable', reason, sent: false });
         logger.warn(`master ${master} does not vote: ${why}`);
       }
       if (status.canVote) logger.log(`locks are available: ${votes(status)}`);
       else if (quorumWithin(status) === undefined) logger.error(`no lock can be taken: ${votes(status)}${why(status)}`);
-      else logger.warn(noLockUntil(status));
+      else logger.warn(locksFrom(status));
       endIsUnknown = !status.canVote && quorumWithin(status) === undefined;
     },
     lockLost: (error) => void logger.warn(error.message),
@@ -187,33 +133,26 @@ export function logTo(
         `the lock on ${showNames(resources)} is in danger: it is lost in ${Math.floor(remaining)} ms unless a quorum of ` +
           `masters agrees to extend it${formatReports(answers)}`,
       ),
+    waiting: (resources, holder) => {
+      const known = holder && `, held by ${holder.instance} since ${holder.since.toISOString()}`;
+      logger.debug?.(`a call waits for ${showNames(resources)}${known ?? ''}`);
+    },
+    woken: (resources, cause, master) => {
+      logger.debug?.(`a call that waits for ${showNames(resources)} is woken: ${cause}${master ? `, ${master}` : ''}`);
+    },
     skipped: (caller, error) => void logger.debug?.(`${caller} was skipped: ${error.message}`),
-    masterQuarantined: (master, reason, milliseconds) => {
-      const usual = reason === NEW_DATA ? usualWait() : undefined;
-      if (usual !== undefined) {
-        newcomers.add(master, milliseconds, usual);
-        return;
-      }
-      quarantined(master, milliseconds, reason);
+    masterQuarantined: (master, reason) => {
+      // The first status has one line for all of them.
+      if (!hasBegun) return;
+      damper.write(`vote ${master}`, warn, waits(master, reason));
       announceEnd();
     },
-    clientClockLagged: (milliseconds) =>
-      void logger.warn(
-        `the clocks of this process were ${Math.ceil(milliseconds)} ms behind those of the masters: its locks end ` +
-          `that much earlier`,
-      ),
-    ttlCut: (wanted, used, missing) =>
-      void logger.warn(
-        `a ttl of ${wanted} ms is cut to ${used} ms until all masters know it: ${missing.join(', ')} ` +
-          `cannot be reached`,
-      ),
     masterRefused: (master, reason) => {
       refused.add(master);
       damper.write(`vote ${master}`, warn, `master ${master} does not vote: ${reason}`);
     },
     masterVotesAgain: (master) => {
-      if (newcomers.remove(master)) logger.debug?.(`master ${master} is new, and votes`);
-      else damper.write(`vote ${master}`, info, `master ${master} votes again`);
+      damper.write(`vote ${master}`, info, `master ${master} votes again`);
     },
     masterAtRisk: (master, risk) => void logger.warn(`master ${master}: ${risk}`),
     masterRiskEnded: (master, risk) => void logger.log(`master ${master}: this is over: ${risk}`),
@@ -227,7 +166,7 @@ export function logTo(
       wasQuorumLost = true;
       const time = quorumTime(status, clock);
       endIsUnknown = time === undefined;
-      const end = time === undefined ? '' : `, a quorum by ${time} at the latest`;
+      const end = time === undefined ? '' : `, locks from ${time}`;
       damper.write('quorum', error, `no lock can be taken: ${votes(status)}${end}${why(status)}`);
     },
     quorumRestored: (_voting, _masters, status) =>
@@ -244,12 +183,7 @@ function votes(status: RedlockStatus): string {
 
 function why({ masters }: RedlockStatus): string {
   const missing = masters.filter(({ state }) => state !== 'voting');
-  return ` (${missing.map(({ master, state, reason }) => `${master}: ${state}, ${reason}`).join('; ')})`;
-}
-
-function expectation(status: RedlockStatus, clock: Pick<Clock, 'read'>, usual = Infinity): string {
-  const isSooner = usual < (quorumWithin(status) ?? 0);
-  return `locks ${isSooner ? `in about ${duration(usual)} as a rule, ` : ''}by ${quorumTime(status, clock)} at the latest`;
+  return ` (${missing.map(({ master, state, reason }) => `${master}: ${state === 'quarantined' ? '' : `${state}, `}${reason}`).join('; ')})`;
 }
 
 // The time of day in the zone of this process, and how far off it is.
@@ -258,5 +192,5 @@ function quorumTime(status: RedlockStatus, clock: Pick<Clock, 'read'>): string |
   if (within === undefined) return undefined;
   const second = Math.ceil((clock.read().wall + within) / 1_000);
   const time = new Date(second * 1_000).toTimeString().slice(0, 8);
-  return `${time} (${Math.ceil(within / 1_000)} s)`;
+  return `${time} (in ${Math.ceil(within / 1_000)} s)`;
 }

@@ -1,5 +1,6 @@
-import { RedlockConfigError } from '../core/errors.js';
+import { RedlockConfigError } from '../settings/config.error.js';
 import { isClient } from '../redis/redis-client.interface.js';
+import { isGroup } from '../redis/master-source.js';
 import { isListOfAddresses } from '../redis/urls.js';
 import type {
   LockingModuleOptions,
@@ -7,10 +8,10 @@ import type {
   RedlockModuleOptions,
 } from './redlock-module-options.interface.js';
 import type { LoggerService } from '@nestjs/common';
-import type { LockObserver } from '../core/observer.js';
+import type { LockObserver } from '../operate/observer.js';
 import { SystemClock } from '../runtime/system-clock.js';
 import { defaultInstance } from '../runtime/system.js';
-import type { Clock } from '../core/clock.js';
+import type { Clock } from '../redlock/clock.js';
 import {
   checkOptionNames,
   duration,
@@ -26,8 +27,8 @@ import {
   type TableOf,
   text,
   type ValuesOf,
-} from '../core/settings/table.js';
-import { REDLOCK_OPTIONS, resolveSettings, type Settings } from '../core/settings/settings.js';
+} from '../settings/table.js';
+import { REDLOCK_OPTIONS, resolveSettings, type Settings } from '../settings/settings.js';
 
 // What a value that is no list of masters may have been meant as.
 export function adviceFor(sources: unknown): string {
@@ -45,6 +46,14 @@ export function countOf(sources: unknown): number | undefined {
     return Array.isArray(sources) && sources.length > 0 ? sources.length : undefined;
   } catch {
     return undefined;
+  }
+}
+
+function hasGroup(sources: unknown): boolean {
+  try {
+    return Array.isArray(sources) && sources.some(isGroup);
+  } catch {
+    return false;
   }
 }
 
@@ -129,7 +138,7 @@ interface ModuleSettings extends Omit<ValuesOf<typeof OWN_OPTIONS>, 'clock'> {
 export function resolveModule(options: RedlockModuleOptions): ModuleSettings {
   checkModuleOptionNames(options);
   const { instance = defaultInstance() } = options;
-  const settings = resolveSettings({ ...options, instance }, countOf(options.masters));
+  const settings = resolveSettings({ ...options, instance }, countOf(options.masters), hasGroup(options.masters));
   const { clock = new SystemClock(), ...own } = parseOptions(OWN_OPTIONS, options);
   return { ...own, settings, clock };
 }

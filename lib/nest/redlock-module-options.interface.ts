@@ -1,9 +1,9 @@
-import type { Clock } from '../core/clock.js';
-import type { Duration } from '../core/settings/duration.js';
-import type { Master } from '../core/master.interface.js';
-import type { LockObserver } from '../core/observer.js';
-import type { RedlockOptions } from '../core/settings/options.js';
-import type { RedisMasterSource } from '../redis/master-source.js';
+import type { Clock } from '../redlock/clock.js';
+import type { Duration } from '../settings/duration.js';
+import type { Master } from '../masters/master.interface.js';
+import type { LockObserver } from '../operate/observer.js';
+import type { RedlockOptions } from '../settings/options.js';
+import type { RedisMasterSource } from '../redis/source.interface.js';
 
 /**
  * One master: a URL (`redis://`, `rediss://`), the path of a unix socket, the options of an ioredis client, or an

@@ -11,8 +11,8 @@ import {
 } from '@nestjs/common';
 import type { MasterSource, RedlockModuleExtras, RedlockModuleOptions } from './redlock-module-options.interface.js';
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
-import { RedlockConfigError } from '../core/errors.js';
-import { checkOptionNames, parseOptions } from '../core/settings/table.js';
+import { RedlockConfigError } from '../settings/config.error.js';
+import { checkOptionNames, parseOptions } from '../settings/table.js';
 import { closeOnError } from './declared-methods.js';
 import { LockExplorer, nameInterceptors } from './lock.explorer.js';
 import { getLockServiceToken, getReplacementToken, isLockService, SERVICE_NAME } from './lock-service.token.js';

@@ -1,26 +1,25 @@
-import type { Clock } from '../core/clock.js';
-import { QuorumUnavailableError, RedlockConfigError } from '../core/errors.js';
-import { IdleCheck, isHopeless, measureRoundTrips, QuorumWatch, warningOfRoundTrips } from '../core/health/connect.js';
-import { counted } from '../core/display.js';
-import { Keyspace } from '../core/keyspace.js';
-import { Redlock } from '../core/redlock.js';
-import { type Settings, warningOfTtl } from '../core/settings/settings.js';
-import type { Master, MasterRequest, ReplyCallback } from '../core/master.interface.js';
+import type { Clock } from '../redlock/clock.js';
+import { QuorumUnavailableError } from '../redlock/errors.js';
+import { RedlockConfigError } from '../settings/config.error.js';
+import { IdleCheck, isHopeless, measureRoundTrips, QuorumWatch, warningOfRoundTrips } from '../masters/connect.js';
+import { counted } from '../redlock/names.js';
+import { Keyspace } from '../settings/keyspace.js';
+import { LockManager } from '../locks/lock-manager.js';
+import { type Settings, warningOfTtl } from '../settings/settings.js';
+import type { Master, MasterRequest, ReplyCallback } from '../masters/master.interface.js';
 import { MemoryMaster } from '../memory/memory-master.js';
 import type { LoggerService } from '@nestjs/common';
-import type { RedlockStatus } from '../core/health/status.js';
-import { type LockObserver, type ObservedService, ObserverHub } from '../core/observer.js';
-import { quorumOf } from '../core/acquire/quorum-call.js';
-import { RestartGuard } from '../redis/guard/restart-guard.js';
+import type { RedlockStatus } from '../operate/status.js';
+import { askedObserver, type LockObserver, type ObservedService, ObserverHub } from '../operate/observer.js';
+import { quorumOf } from '../redlock/quorum.js';
 import { apart } from '../runtime/system-clock.js';
-import { SystemRandom } from '../runtime/system.js';
+import { ownController, SystemRandom } from '../runtime/system.js';
 import { LockService } from './lock.service.js';
 import { logTo } from './log-observer.js';
 import { countOf, adviceFor, reportTo, resolveModule } from './module-settings.js';
 import type { MasterSource, RedlockModuleOptions } from './redlock-module-options.interface.js';
-import type { Random } from '../core/holder.js';
-import { hasMethods } from '../core/settings/table.js';
-import { ClusterTwins } from '../redis/cluster/cluster-map.js';
+import type { Random } from '../redlock/holder.js';
+import { hasMethods } from '../settings/table.js';
 import { languageOf } from '../redis/connection-problem.js';
 import { doctorCommand } from '../redis/doctor-command.js';
 import { type ServerMaster, isServerMaster, refuseTwins, masterFrom } from '../redis/master-source.js';
@@ -33,32 +32,27 @@ interface Dependencies {
   readonly clock: Clock;
   readonly random: Random;
   readonly observer: LockObserver;
-  // The clocks of this process have missed so many milliseconds.
-  readonly clockLags: (milliseconds: number) => void;
 }
 
 interface OpenedMasters {
   readonly masters: readonly Master[];
   readonly servers: readonly ServerMaster[];
-  readonly guard: RestartGuard | undefined;
   // How to examine the servers.
   readonly advice: string | undefined;
 }
 
 // None of them is connected yet.
-function openMasters(sources: unknown, { clockLags, ...dependencies }: Dependencies): OpenedMasters {
+function openMasters(sources: unknown, dependencies: Dependencies): OpenedMasters {
   const { settings } = dependencies;
-  const { instance } = settings;
-  const guard = settings.restartGuard ? new RestartGuard({ ...dependencies, instance, clockLags }) : undefined;
-  const masters = createMasters(sources, { ...dependencies, guard, languageOf, encoder: new RequestEncoder() });
+  const masters = createMasters(sources, { ...dependencies, languageOf, encoder: new RequestEncoder() });
   const servers = masters.filter(isServerMaster);
   const urls = servers.map(({ placeholderUrl }) => placeholderUrl);
   const advice = urls.length > 0 ? `To examine them: ${doctorCommand(urls, settings)}` : undefined;
-  return { masters, servers, guard, advice };
+  return { masters, servers, advice };
 }
 
 const MASTER: readonly (keyof Master)[] = [
-  ...(['ask', 'connect', 'problem', 'identity', 'reconnect', 'onReady', 'listen', 'close'] as const),
+  ...(['ask', 'connect', 'problem', 'identity', 'onReady', 'listen', 'close'] as const),
 ];
 
 function createMasters(sources: unknown, context: RedisMasterContext): Master[] {
@@ -70,12 +64,10 @@ function createMasters(sources: unknown, context: RedisMasterContext): Master[] 
     const requirement = `must be a list of at least one master, or 'memory'${adviceFor(sources)}`;
     throw new RedlockConfigError('masters', shown, requirement);
   }
-  const clusters = new ClusterTwins();
   // Not by `map`, which skips the holes of an array.
   const masters = Array.from({ length: count }, (_, index) =>
     createMaster(`masters[${index}]`, (sources as MasterSource[])[index] as MasterSource, {
       ...context,
-      clusters,
       isAlone: count === 1,
     }),
   );
@@ -118,16 +110,16 @@ async function warnOfRoundTrips(
 }
 
 // As soon as a quorum of the servers is connected, which may be now.
-function measureOnce(redlock: Redlock, servers: OpenedMasters['servers'], measure: () => Promise<void>): void {
+function measureOnce(redlock: LockManager, servers: OpenedMasters['servers'], measure: () => Promise<void>): void {
   let isDone = false;
   const check = (): void => {
     if (isDone || redlock.isStopped) return;
     const connected = servers.filter((server) => !server.problem()).length;
-    if (connected < redlock.status().quorum) return;
+    if (connected < redlock.masters.status().quorum) return;
     isDone = true;
     void measure();
   };
-  redlock.onReady(check);
+  redlock.masters.onReady(check);
   check();
 }
 
@@ -153,7 +145,7 @@ class OpenMaster extends MemoryMaster {
 export class RedlockRuntime {
   constructor(
     readonly service: LockService,
-    private readonly redlock: Redlock,
+    private readonly redlock: LockManager,
     private readonly drainTimeout: number,
     private readonly observer: LockObserver = {},
     private readonly idleCheck?: IdleCheck,
@@ -173,7 +165,7 @@ export class RedlockRuntime {
   }
 }
 
-export async function createRedlockRuntime(
+async function createRedlockRuntime(
   options: RedlockModuleOptions,
   logger: LoggerService,
   name = 'default',
@@ -189,54 +181,53 @@ export async function createRedlockRuntime(
   const warning = warningOfTtl(settings.ttl);
   if (warning !== undefined) warn(warning);
   const random = new SystemRandom();
-  const status = (): RedlockStatus => redlock.status();
-  const hub = new ObserverHub(reportTo(logger), apart).add(
-    logTo(logger, clock, () => guard?.newMasters.usualWait, status),
-  );
+  const status = (): RedlockStatus => redlock.masters.status();
+  const hub = new ObserverHub(reportTo(logger), apart).add(logTo(logger, clock, status));
   const { observer } = hub;
+  let service: LockService;
+  const noteTtl = (where: string, ttl: number): void => service.warnOfTtl(ttl, where);
+  const surroundings = { clock, random, observer, controller: ownController, noteTtl };
   if (!enabled) {
     logger.warn('locking is disabled by `enabled: false`: everything runs without locks');
     const master = new OpenMaster(clock);
-    const open = (): Redlock => new Redlock([master], settings, { clock, random, observer });
-    return new RedlockRuntime(new LockService(open, settings, warn, hub, false), open(), 0);
+    const redlock = new LockManager([master], settings, surroundings);
+    service = new LockService(() => redlock, settings, warn, hub, false);
+    return new RedlockRuntime(service, redlock, drainTimeout);
   }
   hub.add(...started(observers, { name, status }, logger));
   const quorum = new QuorumWatch(status, observer);
   hub.add(quorum);
-  const dependencies = { clock, random, observer };
-  const clockLags = (milliseconds: number): void => redlock.noteStandstill(milliseconds);
   let opened: OpenedMasters;
   try {
-    opened = openMasters(options.masters, { ...dependencies, settings, clockLags });
+    opened = openMasters(options.masters, { ...surroundings, settings });
   } catch (error) {
     observer.stopped?.();
     throw error;
   }
-  const { masters, servers, guard, advice } = opened;
-  const witness = guard?.isNeeded ? guard : undefined;
-  const redlock: Redlock = new Redlock(masters, settings, { ...dependencies, witness, advice });
-  const service = new LockService(() => redlock, settings, warn, hub);
+  const { masters, servers, advice } = opened;
+  const redlock: LockManager = new LockManager(masters, settings, { ...surroundings, advice });
+  service = new LockService(() => redlock, settings, warn, hub);
   // A master in memory hangs only if a test lets it.
   const mayHang = masters.some((master) => !(master instanceof MemoryMaster));
-  const idleCheck = mayHang ? new IdleCheck(clock, () => redlock.checkMasters()) : undefined;
+  const idleCheck = mayHang ? new IdleCheck(clock, () => redlock.masters.ask()) : undefined;
   const runtime = new RedlockRuntime(service, redlock, drainTimeout, observer, idleCheck);
   announce(logger, masters, settings);
   if (options.masters === 'memory' && process.env.NODE_ENV === 'production') warn(MEMORY_IN_PRODUCTION);
-  redlock.onReady(quorum.check);
-  const begin = (): Promise<void> => watch({ quorum, redlock, guard, idleCheck });
+  redlock.masters.onReady(quorum.check);
+  const begin = (): void => watch({ quorum, redlock, idleCheck });
   const measure = (): Promise<void> => warnOfRoundTrips(servers, { clock, settings, all: masters.length, warn });
   if (lazyConnect) {
-    const deadline = clock.schedule(connectTimeout, () => void begin()).unref();
-    void redlock.open().then(() => {
+    const deadline = clock.schedule(connectTimeout, begin).unref();
+    void redlock.masters.open().then(() => {
       deadline.cancel();
       measureOnce(redlock, servers, measure);
-      return begin();
+      begin();
     });
     return runtime;
   }
   try {
-    await redlock.connect(connectTimeout);
-    void begin();
+    await redlock.masters.connect(connectTimeout);
+    begin();
   } catch (error) {
     await redlock.close();
     observer.stopped?.();
@@ -249,14 +240,8 @@ export async function createRedlockRuntime(
 
 // An observer may return another one for each service.
 function started(observers: readonly LockObserver[], service: ObservedService, logger: LoggerService): LockObserver[] {
-  return observers.map((observer) => {
-    try {
-      return observer.started?.(service) ?? observer;
-    } catch (error) {
-      reportTo(logger)(error);
-      return observer;
-    }
-  });
+  const failed = reportTo(logger);
+  return observers.map((observer) => askedObserver(() => observer.started?.(service), failed) ?? observer);
 }
 
 function announce(logger: LoggerService, masters: readonly Master[], settings: Settings): void {
@@ -275,14 +260,11 @@ function announce(logger: LoggerService, masters: readonly Master[], settings: S
 
 interface Watched {
   readonly quorum: QuorumWatch;
-  readonly redlock: Redlock;
-  readonly guard: RestartGuard | undefined;
+  readonly redlock: LockManager;
   readonly idleCheck: IdleCheck | undefined;
 }
 
-// Begins when the guard knows what the masters that have connected are.
-async function watch({ quorum, redlock, guard, idleCheck }: Watched): Promise<void> {
-  await guard?.decided();
+function watch({ quorum, redlock, idleCheck }: Watched): void {
   if (redlock.isStopped || quorum.hasBegun) return;
   quorum.begin();
   idleCheck?.begin();

@@ -1,8 +1,9 @@
 import 'reflect-metadata';
-import type { Duration } from '../core/settings/duration.js';
-import { isNotAcquired, isStopped, RedlockConfigError } from '../core/errors.js';
-import type { OnHeld } from '../core/observer.js';
-import { checkPermits, resolveResources } from '../core/settings/resources.js';
+import type { Duration } from '../settings/duration.js';
+import { isLockError } from '../errors.js';
+import { RedlockConfigError } from '../settings/config.error.js';
+import type { OnHeld } from '../operate/observer.js';
+import { checkPermits, resolveResources } from '../settings/resources.js';
 import type { LockScope } from './lock-scope.js';
 import {
   checkArguments,
@@ -15,7 +16,7 @@ import {
 import { checkLockService, tokenFor } from './lock-service.token.js';
 import type { LockService, WorkSettings } from './lock.service.js';
 import { rejectOnThrow } from './locked-stream.js';
-import { injectProperty, memberOf, refuseStream } from './lockable-method.js';
+import { injectProperty, memberOf, refuseStandard, refuseStream } from './lockable-method.js';
 
 /** What to lock: fixed, or computed from the arguments of the method. */
 export type LockKey = LockResource | ((...args: never[]) => LockResource);
@@ -62,19 +63,32 @@ export type SkipFits<Method extends LockableMethod> =
     ? unknown
     : Misuse<`onLocked: 'skip' gives undefined, which the result of this method does not include`>;
 
+/**
+ * Makes a decorator a `MethodDecorator`, for `applyDecorators` and decorators of your own, which the compiler does not
+ * compare with a method. It cannot be called as such: no decorator has a `this`.
+ */
+export type ComposableDecorator = <T>(
+  this: Misuse<'the decorator does not fit this method'>,
+  target: object,
+  property: string | symbol,
+  descriptor: TypedPropertyDescriptor<T>,
+) => void;
+
 /** The decorator that {@link WithLock} returns. */
-export type LockDecorator<Key extends LockKey> = <Method extends LockableMethod>(
+export type LockDecorator<Key extends LockKey> = (<Method extends LockableMethod>(
   target: object,
   property: string | symbol,
   descriptor: TypedPropertyDescriptor<Method> & LockKeyFits<Key, Method>,
-) => void;
+) => void) &
+  ComposableDecorator;
 
 /** Like {@link LockDecorator}, for methods whose result may be `undefined`. */
-export type SkippingLockDecorator<Key extends LockKey> = <Method extends LockableMethod>(
+export type SkippingLockDecorator<Key extends LockKey> = (<Method extends LockableMethod>(
   target: object,
   property: string | symbol,
   descriptor: TypedPropertyDescriptor<Method> & LockKeyFits<Key, Method> & SkipFits<Method>,
-) => void;
+) => void) &
+  ComposableDecorator;
 
 const DECLARATIONS = Symbol.for('nestjs-redlock:declarations');
 
@@ -99,10 +113,9 @@ const DECLARATIONS = Symbol.for('nestjs-redlock:declarations');
  * - `QuorumUnavailableError`: too few masters vote before `wait` ends
  * - `LockLostError`: the lock was lost while the method ran, even if the method returned a value
  * - `LockReentryError`: the call chain already holds the resource, and `reentrant` is not set
- * - `LockOrderError`: with `lockOrder: 'error'`, other call chains take these locks in another order
  * - `LockServiceStoppedError`: the application is shutting down
  * - {@link RedlockConfigError}: the key function returned no valid key, Nest does not manage the object, or the method
- *   returned an Observable or an async generator
+ *   returned an Observable, an iterator or a stream
  *
  * Errors of the method itself are rethrown unchanged.
  */
@@ -119,13 +132,14 @@ export function WithLock<const Key extends LockKey>(
   options?: Duration | LockedMethodOptions,
   ...surplus: readonly unknown[]
 ): LockDecorator<Key> {
+  refuseStandard('@WithLock', options);
   // Used as the decorator itself, it receives a prototype or a class.
   if (surplus.length > 0 && typeof options === 'string' && isObject(key) && Object.hasOwn(key, options)) {
     throw new RedlockConfigError('@WithLock', options, 'needs parentheses and a key: @WithLock(key)');
   }
   checkArguments('@WithLock', key, surplus);
   const given = optionsOf(options);
-  return <Method extends LockableMethod>(
+  const decorate = <Method extends LockableMethod>(
     target: object,
     property: string | symbol,
     descriptor: TypedPropertyDescriptor<Method> & LockKeyFits<Key, Method>,
@@ -154,10 +168,10 @@ export function WithLock<const Key extends LockKey>(
       const otherwise = onLocked && ((error: unknown) => fallbackResult(where, service, { error, onLocked }));
       return service.runLocked(resources, settingsOf(service, wanted), {
         work,
-        place: where,
         check,
         onHeld,
         otherwise,
+        caller: where,
       });
     };
     // A Proxy keeps name, length and own properties of the method; metadata is stored by the identity of the function,
@@ -170,6 +184,7 @@ export function WithLock<const Key extends LockKey>(
     }
     descriptor.value = proxy;
   };
+  return decorate as LockDecorator<Key>;
 }
 
 export function declarationsOf(prototype: object): readonly LockDeclaration[] {
@@ -204,8 +219,8 @@ async function fallbackResult(
   service: LockService,
   { error, onLocked }: { readonly error: unknown; readonly onLocked: Handled },
 ): Promise<unknown> {
-  if (onLocked === 'skip' && isStopped(error) && error.wasHeld) return undefined;
-  if (!isNotAcquired(error)) throw error;
+  if (onLocked === 'skip' && isLockError(error, 'LOCK_SERVICE_STOPPED') && error.wasHeld) return undefined;
+  if (!isLockError(error, 'LOCK_NOT_ACQUIRED')) throw error;
   service.noteSkip(where, error);
   return onLocked === 'skip' ? undefined : await onLocked(error);
 }

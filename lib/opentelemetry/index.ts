@@ -3,7 +3,7 @@
  *
  * @packageDocumentation
  */
-import type { LockObserver } from '../core/observer.js';
+import type { LockObserver } from '../index.js';
 import { OpenTelemetryObserver, type OpenTelemetryOptions } from './open-telemetry-observer.js';
 
 export type { OpenTelemetryOptions } from './open-telemetry-observer.js';

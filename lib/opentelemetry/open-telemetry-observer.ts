@@ -13,22 +13,27 @@ import {
   type Tracer,
   type TracerProvider,
 } from '@opentelemetry/api';
-import { isLockError, type LockLostError } from '../core/errors.js';
-import type {
-  AcquisitionKind,
-  AcquisitionObserver,
-  AcquisitionProgress,
-  LockObserver,
-  ObservedService,
-  OnHeld,
-} from '../core/observer.js';
-import { ResourcePatterns } from '../core/contention/contention.js';
+import {
+  type AcquisitionKind,
+  type AcquisitionObserver,
+  type AcquisitionProgress,
+  type ElectionObserver,
+  isLockError,
+  type JobObserver,
+  type JobRunReport,
+  type JobSkip,
+  type LockLostError,
+  type LockObserver,
+  type MasterReply,
+  type MasterRequest,
+  type MasterState,
+  type ObservedService,
+  type OnHeld,
+  type RedlockStatus,
+} from '../index.js';
+import { schema } from '../internal.js';
+import { ResourcePatterns } from './resource-patterns.js';
 import { instrumentsOf } from './instruments.js';
-import type { MasterReply, MasterRequest } from '../core/master.interface.js';
-import { isObject, method, objectWith, only, optional, readOptions, type TableOf } from '../core/settings/table.js';
-import type { ElectionObserver } from '../core/leadership.js';
-import type { JobObserver, JobRunReport, JobSkip } from '../core/jobs/job-observer.js';
-import { type MasterState, type RedlockStatus, votingIn } from '../core/health/status.js';
 
 type Instruments = ReturnType<typeof instrumentsOf>;
 
@@ -129,11 +134,11 @@ export interface OpenTelemetryOptions {
 }
 
 const TABLE = {
-  resourceOf: optional(method<NonNullable<OpenTelemetryOptions['resourceOf']>>('a function')),
-  attributes: optional(only<Attributes>('an object', isObject)),
-  tracerProvider: optional(objectWith<TracerProvider>(['getTracer'])),
-  meterProvider: optional(objectWith<MeterProvider>(['getMeter'])),
-} satisfies TableOf<OpenTelemetryOptions>;
+  resourceOf: schema.optional(schema.method<NonNullable<OpenTelemetryOptions['resourceOf']>>('a function')),
+  attributes: schema.optional(schema.only<Attributes>('an object', schema.isObject)),
+  tracerProvider: schema.optional(schema.objectWith<TracerProvider>(['getTracer'])),
+  meterProvider: schema.optional(schema.objectWith<MeterProvider>(['getMeter'])),
+} satisfies schema.TableOf<OpenTelemetryOptions>;
 
 interface Sinks {
   readonly tracer: Tracer;
@@ -152,7 +157,7 @@ export class OpenTelemetryObserver implements LockObserver {
     // `undefined` if the events come from any service.
     private readonly service?: ObservedService,
   ) {
-    this.patterns = new ResourcePatterns(readOptions('openTelemetry', options, TABLE).resourceOf);
+    this.patterns = new ResourcePatterns(schema.readOptions('openTelemetry', options, TABLE).resourceOf);
     const instruments = (): Instruments | undefined => this.sinksIfRegistered()?.instruments;
     this.jobs = new JobMetrics(instruments, { ...options.attributes });
     this.elections = new ElectionMetrics(instruments, { ...options.attributes });
@@ -208,14 +213,6 @@ export class OpenTelemetryObserver implements LockObserver {
 
   quorumRestored(): void {
     this.count('quorum-restored');
-  }
-
-  clientClockLagged(): void {
-    this.count('clock-lagged');
-  }
-
-  ttlCut(): void {
-    this.count('ttl-cut');
   }
 
   private counting(event: string): (master: string) => void {
@@ -364,7 +361,7 @@ function observeStatus(
   const gauges = [mastersVoting, masterState, quorumAvailable];
   const observe: BatchObservableCallback = (result) => {
     const present = status();
-    result.observe(mastersVoting, votingIn(present), attributes);
+    result.observe(mastersVoting, present.masters.filter(({ state }) => state === 'voting').length, attributes);
     result.observe(quorumAvailable, present.canVote ? 1 : 0, attributes);
     for (const { master, state } of present.masters) {
       for (const each of STATES) {

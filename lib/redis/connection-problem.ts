@@ -1,4 +1,4 @@
-import { isReply, redactedMessageOf } from './replies.js';
+import { FOREIGN_MARKER, isReply, redactedMessageOf } from './replies.js';
 import { connect as connectPlain, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 
@@ -12,7 +12,8 @@ export interface ConnectionProblem {
   readonly isVague?: boolean;
 }
 
-export type Language = 'redis' | 'tls' | 'http';
+// `full`: a Redis server that takes no more connections.
+export type Language = 'redis' | 'full' | 'tls' | 'http';
 
 export interface ProblemContext {
   readonly usesTls: boolean;
@@ -21,7 +22,8 @@ export interface ProblemContext {
   readonly secrets: readonly string[];
 }
 
-const CLIENT_CERTIFICATE = 'it may require a certificate of the client: give tls: { cert, key }';
+const CLIENT_CERTIFICATE =
+  'it may require a certificate of the client: give tls: { cert, key }, or its `maxclients` is reached';
 const CORRECT_ADDRESS = 'correct its host and port';
 
 export const EXPECTS_TLS = permanent('its port expects TLS', 'use rediss:// (or the option tls)');
@@ -30,6 +32,10 @@ export const LACKS_TLS = permanent(
   'use redis:// (no option tls), or the port on which it speaks TLS',
 );
 export const IS_HTTP = permanent('it is an HTTP server and not a Redis server', CORRECT_ADDRESS);
+export const IS_FULL: ConnectionProblem = {
+  what: 'ERR max number of clients reached',
+  advice: 'raise its `maxclients` (of a managed server: its plan), or let fewer processes connect',
+};
 const CLOSES_EARLY = 'it closes the connection before its first answer';
 
 const BY_CODE: Readonly<Record<string, (message: string) => ConnectionProblem>> = {
@@ -91,6 +97,7 @@ const BY_TEXT: readonly (readonly [RegExp, (message: string) => ConnectionProble
 
 // Errors of a server that end only when its users or its settings are changed.
 const BY_REPLY: readonly (readonly [RegExp, string])[] = [
+  [/^WRONGTYPE\b/, FOREIGN_MARKER],
   [/^NOAUTH\b/, 'NOAUTH it requires a password: put user and password into its URL'],
   [
     /^WRONGPASS\b|^ERR invalid password/,
@@ -104,6 +111,8 @@ const BY_REPLY: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
+const FULL = /^ERR max number of clients/;
+
 export function problemFrom(error: unknown, { usesTls, hasAnswered, secrets }: ProblemContext): ConnectionProblem {
   const message = redactedMessageOf(error, secrets);
   if (isReply(error)) return problemFromReply(message);
@@ -112,7 +121,11 @@ export function problemFrom(error: unknown, { usesTls, hasAnswered, secrets }: P
   if (hasAnswered && code !== 'ECONNREFUSED') return { what: message };
   const known = BY_CODE[code] ?? BY_TEXT.find(([pattern]) => pattern.test(`${code} ${message}`))?.[1];
   if (known) return known(message);
-  if (/\b(?:ECONNRESET|EPIPE|ECONNABORTED)\b|^Connection is closed/.test(`${code} ${message}`)) {
+  if (
+    /\b(?:ECONNRESET|EPIPE|ECONNABORTED)\b|^ ?(?:Connection is closed|Stream isn't writeable)/.test(
+      `${code} ${message}`,
+    )
+  ) {
     return closedEarly(usesTls, message);
   }
   return { what: message };
@@ -124,6 +137,7 @@ export function closedEarly(usesTls: boolean, message?: string): ConnectionProbl
 }
 
 export function problemWith(language: Language | undefined, usesTls: boolean): ConnectionProblem | undefined {
+  if (language === 'full') return IS_FULL;
   if (language === 'http') return IS_HTTP;
   if (language === 'tls') return usesTls ? undefined : EXPECTS_TLS;
   return language === 'redis' && usesTls ? LACKS_TLS : undefined;
@@ -134,6 +148,7 @@ export function reasonOf({ what, advice }: ConnectionProblem): string {
 }
 
 function problemFromReply(message: string): ConnectionProblem {
+  if (FULL.test(message)) return IS_FULL;
   const known = BY_REPLY.find(([pattern]) => pattern.test(message))?.[1];
   if (known !== undefined) {
     const end = known.indexOf(': ');
@@ -171,12 +186,16 @@ export interface Endpoint {
 // First bytes of an answer. 0x15 begins an alert in TLS.
 const BEGINNINGS: readonly (readonly [RegExp, Language])[] = [
   [/^HTTP\//, 'http'],
+  [/^-ERR max n/, 'full'],
   // eslint-disable-next-line no-control-regex
   [/^\x15/, 'tls'],
   [/^[+-]/, 'redis'],
 ];
 // For each of two connections, in milliseconds.
 const WITHIN = 1_500;
+// A server that takes no more connections says so before it closes, unasked: bytes that meet a closed socket could destroy
+// what it has said. In milliseconds.
+const ASKED_AFTER = 50;
 // These errors of a certificate show that there is one.
 const CERTIFICATE_ERROR = /CERT|^UNABLE_TO_/;
 
@@ -190,7 +209,7 @@ export async function languageOf(endpoint: Endpoint): Promise<Language | undefin
 function trySocket(endpoint: Endpoint): Promise<Language | 'closed' | undefined> {
   const socket = connectPlain({ ...endpoint });
   return outcomeOf<Language | 'closed'>(socket, (end) => {
-    socket.once('connect', () => socket.write('PING\r\n'));
+    socket.once('connect', () => setTimeout(() => socket.destroyed || socket.write('PING\r\n'), ASKED_AFTER).unref());
     socket.once('data', (data) => {
       const beginning = data.toString('latin1', 0, 16);
       end(BEGINNINGS.find(([pattern]) => pattern.test(beginning))?.[1]);

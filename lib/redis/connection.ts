@@ -1,5 +1,5 @@
 import type { RedisOptions } from 'ioredis';
-import type { Clock, Timer } from '../core/clock.js';
+import type { Clock, Timer } from '../redlock/clock.js';
 import {
   closedEarly,
   type ConnectionProblem,
@@ -10,11 +10,12 @@ import {
   reasonOf,
 } from './connection-problem.js';
 import type { RedisClient } from './redis-client.interface.js';
-import type { MasterReply, UnreachableReply } from '../core/master.interface.js';
+import type { MasterReply } from '../masters/master.interface.js';
+import type { UnreachableReply } from '../redlock/server.js';
 import { isReply, refusalFrom } from './replies.js';
 
-// Bounds of the delay between two attempts to connect, in milliseconds.
-const FIRST_RETRY = 50;
+// Bounds of the delay between two attempts to connect, in milliseconds. The first is short, because calls may wait for it.
+const FIRST_RETRY = 10;
 const LAST_RETRY = 500;
 // In milliseconds. A peer that hangs does not close its side: a closed socket is then destroyed.
 const DISCONNECT_WITHIN = 100;
@@ -61,12 +62,17 @@ export function secretsOf({ password, sentinelPassword }: RedisOptions): readonl
   return [password, sentinelPassword].flatMap((secret) => secret || []);
 }
 
+// In milliseconds. No server has a shorter idle time-out: an earlier end has another cause.
+const IDLE_FOR = 1_000;
+// Within this time in milliseconds, the first attempt to open an idle connection again is no news.
+const REOPENS_WITHIN = 1_000;
 // Time limit for a socket to close, in milliseconds.
 const GONE_WITHIN = 1_000;
 // In milliseconds, from accepting the connection until the server is ready for commands.
 export const READY_WITHIN = 10_000;
 // In milliseconds. A port that leaves the beginning of TLS unanswered for so long is examined.
 const TLS_WITHIN = 1_000;
+const REOPENING: readonly string[] = ['reconnecting', 'connecting', 'connect'];
 const NOT_CONNECTED: ConnectionProblem = { what: 'not connected yet' };
 const BROKEN: ConnectionProblem = { what: 'the connection broke' };
 const NOT_READY: ConnectionProblem = {
@@ -78,10 +84,14 @@ interface ConnectionUser {
   greet(): Promise<boolean>;
   // `isLate` if the connection was lost before, or an attempt to open it has failed.
   serve(isLate: boolean): void;
-  // A problem that waiting cannot end was found. Called once until the connection can be used.
-  onPermanentFailure(problem: ConnectionProblem): void;
+  // What has to be changed was found, on the server or in the settings. Called once until the connection can be used.
+  onDiagnosis(problem: ConnectionProblem): void;
   // A connection that could be used is lost. Not called if it was closed on purpose.
-  lose(problem: ConnectionProblem): void;
+  lose(): void;
+  // The same, but only if it mattered: a server may close a connection that is idle, and the next attempt opens it again.
+  report(problem: ConnectionProblem): void;
+  // No answer is awaited.
+  isIdle(): boolean;
   readonly languageOf?: ((endpoint: Endpoint) => Promise<Language | undefined>) | undefined;
 }
 
@@ -89,10 +99,16 @@ export class Connection {
   readonly secrets: readonly string[];
   readonly usesTls: boolean;
   hasAnswered = false;
+  // How often it could be used after it could not.
+  number = 0;
+  // Milliseconds that the first call over it took.
+  greetedIn = 0;
+  // When it could be used, by the monotonic clock of this process.
+  private usableSince = Infinity;
   private trouble: ConnectionProblem | undefined = NOT_CONNECTED;
   // Lasts from one attempt to the next, until one succeeds or fails in another way.
   private diagnosis: ConnectionProblem | undefined;
-  // Or need not be, because the connection has worked.
+  // Since the connection worked.
   private isExamined = false;
   private isExamining = false;
   // The connection works, but with the wrong database.
@@ -100,9 +116,15 @@ export class Connection {
   private closed = false;
   private isServing = false;
   private hasFailed = false;
-  // The last problem that `onPermanentFailure` has reported since the connection could be used.
+  // The last problem that `onDiagnosis` has reported since the connection could be used.
   private reported: string | undefined;
   private settled: (() => void) | undefined;
+  // A loss that is not reported yet.
+  private unreported: { readonly problem: ConnectionProblem; readonly timer: Timer } | undefined;
+  // Calls have not waited yet for an attempt to open it again.
+  private mayReopen = false;
+  private reopening: Promise<void> | undefined;
+  private endReopening: (() => void) | undefined;
   private ended: (() => void) | undefined;
   private deadline: Timer | undefined;
 
@@ -134,6 +156,17 @@ export class Connection {
     return { kind: 'unreachable', reason: place + reasonOf(problem), sent: false, ...(isPermanent && { isPermanent }) };
   }
 
+  // The answer to requests of a round that began before this connection could be used: over the one before, the address
+  // may have led to another server.
+  // Protocol 8.5
+  replaced(): UnreachableReply {
+    return { kind: 'unreachable', reason: 'its connection is younger than the request', sent: false };
+  }
+
+  isYoungerThan(since: number): boolean {
+    return this.usableSince > since;
+  }
+
   // The answer to requests that failed. No secret and none of the tokens is in its reason, which begins with `place`.
   failure(error: unknown, tokens: readonly string[], place = ''): MasterReply {
     if (isReply(error)) return refusalFrom(error, [...this.secrets, ...tokens]);
@@ -150,9 +183,21 @@ export class Connection {
     });
   }
 
+  // Resolves when the next attempt to open a lost connection has succeeded or failed. It is awaited once for each loss, by
+  // all calls of that time: in an outage, no other call waits.
+  reopened(): Promise<void> | undefined {
+    const { client, problem } = this;
+    if (!problem || this.closed) return undefined;
+    if (this.mayReopen && !problem.isPermanent && REOPENING.includes(client.status)) {
+      this.mayReopen = false;
+      this.reopening = new Promise((resolve) => (this.endReopening = resolve));
+    }
+    return this.reopening;
+  }
+
   // The peer may have disappeared silently.
-  reopen(why = 'no answer for long, connecting anew'): void {
-    this.trouble = { what: why };
+  reopen(): void {
+    this.trouble = { what: 'no answer for long, connecting anew' };
     this.drop();
   }
 
@@ -170,8 +215,10 @@ export class Connection {
     this.closed = true;
     this.trouble = { what: 'closed' };
     this.deadline?.cancel();
+    this.unreported?.timer.cancel();
     this.isExamining = false;
     this.settle();
+    this.stopReopening();
     await new Promise<void>((resolve) => {
       const timer = this.clock.schedule(GONE_WITHIN, resolve);
       this.ended = () => {
@@ -218,12 +265,16 @@ export class Connection {
       return;
     }
     this.hasAnswered = true;
-    this.trouble = this.diagnosis ?? { what: 'connected, but not recognized yet' };
+    this.trouble = this.diagnosis ?? { what: 'connected, but not recognized yet' }; // @mutant calls-before-the-first
     this.limit();
+    const since = this.clock.read().monotonic;
     this.user.greet().then(
-      (mayBeUsed) => this.serve(mayBeUsed),
+      (mayBeUsed) => {
+        this.greetedIn = this.clock.read().monotonic - since;
+        this.serve(mayBeUsed);
+      },
       (error: unknown) => {
-        this.fail(error);
+        this.fail(error); // @mutant error-taken-for-an-answer
         this.dropLater();
       },
     );
@@ -238,13 +289,18 @@ export class Connection {
     if (mayBeUsed && !this.closed && this.client.status === 'ready') {
       this.deadline?.cancel();
       this.trouble = this.diagnosis = this.reported = undefined;
-      this.isExamined = true;
-      this.isExamining = false;
+      this.isExamined = this.isExamining = false;
       this.settle();
       this.isServing = true;
+      this.number++;
+      this.usableSince = this.clock.read().monotonic;
       const isLate = this.hasFailed;
       this.hasFailed = false;
+      this.unreported?.timer.cancel();
+      this.unreported = undefined;
+      this.mayReopen = true;
       this.user.serve(isLate);
+      this.stopReopening();
     } else {
       this.settle();
     }
@@ -289,9 +345,34 @@ export class Connection {
     this.deadline?.cancel();
     if (trouble === NOT_READY) this.note(closedEarly(this.usesTls));
     else this.settle();
-    if (this.isServing && !this.closed) this.user.lose(trouble);
+    const wasServing = this.isServing;
     this.isServing = false;
+    if (!wasServing) {
+      this.reportLoss();
+      this.hasFailed = true;
+      this.stopReopening();
+    } else if (!this.closed) {
+      const timer = this.clock.schedule(REOPENS_WITHIN, () => this.reportLoss()).unref();
+      this.unreported = { problem: trouble, timer };
+      const age = this.clock.read().monotonic - this.usableSince;
+      const mayBeNoNews = trouble === BROKEN && age >= IDLE_FOR && this.user.isIdle();
+      this.user.lose();
+      if (!mayBeNoNews) this.reportLoss();
+    }
+  }
+
+  private reportLoss(): void {
+    const { unreported } = this;
+    if (!unreported) return;
+    this.unreported = undefined;
+    unreported.timer.cancel();
     this.hasFailed = true;
+    this.user.report(unreported.problem);
+  }
+
+  private stopReopening(): void {
+    this.endReopening?.();
+    this.reopening = this.endReopening = undefined;
   }
 
   // The client has given up, which it should only do when it is closed.
@@ -306,7 +387,8 @@ export class Connection {
     const { diagnosis } = this;
     if (!diagnosis || this.closed || this.reported === reasonOf(diagnosis)) return;
     this.reported = reasonOf(diagnosis);
-    this.user.onPermanentFailure(diagnosis);
+    this.reportLoss();
+    this.user.onDiagnosis(diagnosis);
   }
 
   private settle(): void {

@@ -1,5 +1,5 @@
-import type { Settings } from '../core/settings/settings.js';
-import type { ClusterSettings } from './cluster/cluster-source.js';
+import type { Settings } from '../settings/settings.js';
+import type { ClusterClient } from './cluster/cluster-client.js';
 import type { RedisOptions } from 'ioredis';
 import { DEFAULT_HOST, nameOf, REDIS_PORT, sentinelsIn } from './urls.js';
 
@@ -32,14 +32,10 @@ function sentinelUrlOf(options: RedisOptions): string {
   return `${scheme}://${loginOf(username, password)}${addresses.join(',')}/${path}`;
 }
 
-export function placeholderClusterUrlOf({ seeds, clientFor, nodeTimeout, usesTls }: ClusterSettings): string {
-  const [first] = seeds;
-  // It is not connected: it only has the settings that apply to all nodes.
-  const { username, password } = first ? clientFor(first).options : {};
-  const scheme = usesTls ? 'rediss+cluster' : 'redis+cluster';
-  const addresses = seeds.map(({ host, port }) => nameOf({ host, port })).join(',');
-  const query = nodeTimeout === undefined ? '' : `?clusterNodeTimeout=${nodeTimeout}`;
-  return `${scheme}://${loginOf(username, password)}${addresses}${query}`;
+export function placeholderClusterUrlOf({ nodes, options }: ClusterClient): string {
+  const { tls, username, password } = options;
+  const scheme = tls ? 'rediss+cluster' : 'redis+cluster';
+  return `${scheme}://${loginOf(username, password)}${nodes.map(nameOf).join(',')}`;
 }
 
 function loginOf(username: string | null | undefined, password: string | null | undefined): string {

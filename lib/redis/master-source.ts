@@ -1,45 +1,26 @@
 import { Redis, type RedisOptions } from 'ioredis';
-import { RedlockConfigError } from '../core/errors.js';
-import type { Master } from '../core/master.interface.js';
-import type { DurableOption } from './recognition.js';
-import { flag, list, optional } from '../core/settings/table.js';
+import { RedlockConfigError } from '../settings/config.error.js';
+import type { Master } from '../masters/master.interface.js';
+import { list } from '../settings/table.js';
 import {
   checkEndpoint,
   DEFAULT_HOST,
   endpointOf,
+  hasForm,
   isPlainObject,
   redactAddress,
   REDIS_PORT,
+  SENTINEL_FORM,
   SENTINEL_PORT,
   sentinelsIn,
   settingsOfUrl,
 } from './urls.js';
 import { OWN_SETTINGS } from './connection.js';
-import {
-  isClient,
-  type RedisClient,
-  type RedisClientSource,
-  type RedisMasterContext,
-} from './redis-client.interface.js';
-import { ClusterTwins } from './cluster/cluster-map.js';
+import { isClient, type RedisClient, type RedisMasterContext } from './redis-client.interface.js';
 import { ClusterMaster } from './cluster/cluster-master.js';
-import {
-  clusterSettings,
-  isClusterSource,
-  type RedisClusterOptions,
-  type RedisClusterSource,
-} from './cluster/cluster-source.js';
+import { clusterClient, isClusterSource } from './cluster/cluster-client.js';
 import { RedisMaster } from './redis-master.js';
-import { sentinelGroup } from './sentinel/sentinel-group.js';
-
-/**
- * The address of a master: a `redis://` or `rediss://` URL, the path of a unix socket, a `redis+sentinel://` or
- * `rediss+sentinel://` URL with the sentinels that watch it and its name, a `redis+cluster://` or `rediss+cluster://` URL
- * with nodes of a cluster, the options of an ioredis client, the nodes of a cluster with such options, or a client or a
- * `Cluster` (of ioredis 5 or 6), whose settings are copied. A cluster is one master.
- */
-export type RedisMasterSource =
-  string | (RedisOptions & DurableOption) | RedisClusterOptions | RedisClientSource | RedisClusterSource;
+import type { RedisMasterSource } from './source.interface.js';
 
 export type ServerMaster = RedisMaster | ClusterMaster;
 
@@ -47,25 +28,33 @@ export function isServerMaster(master: Master): master is ServerMaster {
   return master instanceof RedisMaster || master instanceof ClusterMaster;
 }
 
-const durable = optional(flag);
 const PRINTABLE = /^\P{C}+$/u;
 
 const REQUIREMENT =
   'must be a redis:// or rediss:// URL, the path of a unix socket, ioredis options or an ioredis client';
+
+// A server may take the place of another one without a restart, so that the guard cannot know what it lacks: it is off by
+// default.
+export function isGroup(source: unknown): boolean {
+  if (isClusterSource(source)) return true;
+  if (typeof source === 'string') return hasForm(source, SENTINEL_FORM);
+  if (typeof source !== 'object' || source === null) return false;
+  const options: unknown = isClient(source) && 'options' in source ? source.options : source;
+  return isPlainObject(options) && options['sentinels'] != null;
+}
 
 export function redisMasters(
   option: string,
   sources: readonly RedisMasterSource[],
   context: RedisMasterContext,
 ): ServerMaster[] {
-  const clusters = context.clusters ?? new ClusterTwins();
-  const masters = sources.map((source, index) => masterFrom(`${option}[${index}]`, source, { ...context, clusters }));
+  const masters = sources.map((source, index) => masterFrom(`${option}[${index}]`, source, context));
   refuseTwins(option, masters);
   return masters;
 }
 
 // One server has one vote, and the name is its address.
-// Protocol 8.10
+// Protocol 8.5
 export function refuseTwins(option: string, masters: readonly { readonly name: string }[]): void {
   masters.forEach(({ name }, index) => {
     const first = masters.findIndex((master) => master.name === name);
@@ -78,44 +67,45 @@ export function refuseTwins(option: string, masters: readonly { readonly name: s
 export function masterFrom(option: string, given: RedisMasterSource, context: RedisMasterContext): ServerMaster {
   // A list in an environment variable may have spaces behind its commas.
   const source = typeof given === 'string' ? given.trim() : given;
-  return isCluster(option, source)
-    ? new ClusterMaster(clusterSettings(option, source), context)
-    : redisMaster(option, source, context);
-}
-
-function isCluster(option: string, source: unknown): boolean {
-  try {
-    return isClusterSource(source);
-  } catch {
-    throw new RedlockConfigError(option, source, REQUIREMENT);
-  }
+  if (!isClusterSource(source)) return redisMaster(option, source, context);
+  if (context.settings.restartGuard) throw guarded('a cluster');
+  const client = clusterClient(option, source);
+  client.options.connectionName ??= connectionName(context);
+  return new ClusterMaster(client, context);
 }
 
 // Two masters with one name are the same server.
 export function redisMaster(option: string, source: RedisMasterSource, context: RedisMasterContext): RedisMaster {
   const { name, client } = redisClient(option, source);
-  client.options.connectionName ??= `nestjs-redlock:${context.settings.instance}`;
-  const isDurable = durableOf(option, source) ?? context.settings.durable;
-  if (!client.options.sentinels) return new RedisMaster(name, client, context, isDurable);
-  const isStrict = context.guard !== undefined;
-  const group = sentinelGroup(option, client.options, { clock: context.clock, isStrict });
-  const follower = client.duplicate({ Connector: group.connections.connector });
-  return new RedisMaster(name, follower, context, isDurable, group);
+  if (client.options.sentinels && context.settings.restartGuard) throw guarded('a Sentinel group');
+  client.options.connectionName ??= connectionName(context);
+  return new RedisMaster(name, client, context);
 }
 
-function durableOf(option: string, source: RedisMasterSource): boolean | undefined {
-  return durable(`${option}.durable`, typeof source === 'object' && 'durable' in source ? source.durable : undefined);
+function connectionName({ settings }: RedisMasterContext): string {
+  return `nestjs-redlock:${settings.instance}`;
+}
+
+function guarded(kind: string): RedlockConfigError {
+  const requirement = `must be false with ${kind}: a promoted replica may lack locks without having been restarted`;
+  return new RedlockConfigError('restartGuard', true, requirement);
 }
 
 // The client is not connected yet; the name is the address of its server.
 export interface NamedClient {
   readonly name: string;
   readonly client: RedisClient;
+  // A cluster or a Sentinel group.
+  readonly isGroup: boolean;
 }
 
 export function redisClient(option: string, source: RedisMasterSource): NamedClient {
+  if (isClusterSource(source)) {
+    const client = clusterClient(option, source);
+    return { name: client.name, client, isGroup: true };
+  }
   const client = clientFrom(option, source);
-  return { name: addressOf(client.options), client };
+  return { name: addressOf(client.options), client, isGroup: Boolean(client.options.sentinels) };
 }
 
 // Any error while a source is read means that the source is invalid.
@@ -155,8 +145,7 @@ function clientFromOptions(option: string, options: RedisOptions): RedisClient {
   }
   // Before the client reads them.
   if (options.sentinels) checkSentinels(option, options.sentinels, options.name);
-  const { durable: _, ...settings } = options as RedisOptions & DurableOption;
-  return new Redis({ ...settings, ...OWN_SETTINGS });
+  return new Redis({ ...options, ...OWN_SETTINGS });
 }
 
 function checkAddress(option: string, { host, port, path, sentinels, name }: RedisOptions): void {

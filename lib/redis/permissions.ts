@@ -1,5 +1,5 @@
-import { Keyspace } from '../core/keyspace.js';
-import type { MasterReply, RefusedReply } from '../core/master.interface.js';
+import { Keyspace } from '../settings/keyspace.js';
+import type { MasterReply, RefusedReply } from '../masters/master.interface.js';
 
 // In a form that changes nothing.
 export type Trial = readonly [command: string, ...args: (string | number)[]];
@@ -30,10 +30,10 @@ export function trialsInScripts({ key, channel, marker }: TrialNames): Trial[] {
     ['zremrangebyscore', key, 0, 0],
     ['pexpireat', key, 1],
     ['mget', key],
-    ['hget', marker ?? key, 'nonce'],
-    ['hmget', marker ?? key, 'nonce'],
+    ['hget', marker ?? key, 'from'],
+    ['hmget', marker ?? key, 'run'],
     // The command refuses a field without a value.
-    ['hset', marker ?? key, 'nonce', '', 'max'],
+    ['hset', marker ?? key, 'run', '', 'from'],
     ['publish', channel, ''],
     ['pubsub', 'NUMSUB', channel],
     ['time'],
@@ -64,10 +64,13 @@ export function trialNames(keyspace: Keyspace, id: string): TrialNames {
 
 // Without the first ones, no lock can be taken; without the others, none where the restart guard is on.
 const VITAL = ['+set', '+evalsha'];
-const VITAL_FOR_GUARD = ['+hget', '+hset', '+hmget', '+time'];
+const VITAL_FOR_GUARD = ['+hget', '+time'];
+// Without these, the first call over a connection fails where the restart guard is on.
+const VITAL_FIRST = [...VITAL_FOR_GUARD, '+hmget', '+hset', '+info'];
 
 const POLLING = 'waiters poll';
 const NOT_SHARED = 'no lock can be shared';
+const FIRST = 'the restart guard needs it for the next connection';
 // Of permissions that the lock itself does not need.
 const CONSEQUENCES: Readonly<Record<string, string>> = {
   '+get': 'locks are not released before they expire',
@@ -83,10 +86,10 @@ const CONSEQUENCES: Readonly<Record<string, string>> = {
   '+pexpireat': NOT_SHARED,
   '+mget': 'a permit is taken only if the slot that is tried first is free',
   '+hget': 'no fencing token can be drawn',
-  '+hset': 'no fencing token can be drawn',
-  '+hmget': 'doctor cannot read the marker',
-  '+info': 'a restart that keeps stale data goes unnoticed',
-  '+eval': 'no state can be read, and a restarted server is not recognized',
+  '+hset': `no fencing token can be drawn, ${FIRST}`,
+  '+hmget': FIRST,
+  '+info': FIRST,
+  '+eval': 'no state can be read',
   '+script|load': 'the first request after each connection is sent twice',
 };
 
@@ -122,18 +125,13 @@ export class MissingPermissions {
     const { rules } = this;
     if (named !== undefined) {
       const rule = ruleFor(named);
-      return this.refusal(rules.includes(rule) ? rules : [rule, ...rules]);
+      return this.refusal(rules.includes(rule) ? rules : [rule, ...rules], refusal);
     }
     const forNames = ruleForNames(refusal, this.context.keyPrefix);
     if (forNames !== undefined && !this.isMarkerDenied) {
       return { ...refusal, reason: `${refusal.reason.replace(/\.$/, '')}: ${adviceOn([forNames])}` };
     }
-    return rules.length > 0 ? this.refusal(rules) : refusal;
-  }
-
-  async causeOf<T extends MasterReply>(answer: T): Promise<T | RefusedReply> {
-    await this.tryAll();
-    return this.isVital(this.rules) ? this.refusal(this.rules) : answer;
+    return rules.length > 0 ? this.refusal(rules, refusal) : refusal;
   }
 
   // Refused without a permission that each lock needs, else with those that are missing.
@@ -155,7 +153,7 @@ export class MissingPermissions {
     if (/\bto run the\b/.test(refusal.reason)) return replyError(refusal.reason);
     await this.tryAll();
     const { rules } = this;
-    const [rule] = rules.filter((each) => VITAL_FOR_GUARD.includes(each));
+    const [rule] = rules.filter((each) => VITAL_FIRST.includes(each));
     const cause =
       rule === undefined ? reasonOf(rules, true) : `this user has no permissions to run the '${rule.slice(1)}' command`;
     return rules.length === 0 ? error : replyError(cause);
@@ -205,9 +203,10 @@ export class MissingPermissions {
     return this.isMarkerDenied || rules.some((rule) => vital.includes(rule));
   }
 
-  private refusal(rules: readonly string[]): RefusedReply {
-    const isVital = this.isVital(rules);
-    return { kind: 'refused', code: 'NOPERM', reason: reasonOf(rules, isVital), isVital };
+  private refusal(rules: readonly string[], { isAtGate = false }: Partial<RefusedReply> = {}): RefusedReply {
+    const isVital = isAtGate || this.isVital(rules);
+    const reason = reasonOf(rules, isVital);
+    return { kind: 'refused', code: 'NOPERM', reason, isVital, ...(isAtGate && { isAtGate }) };
   }
 }
 

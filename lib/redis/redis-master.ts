@@ -1,8 +1,7 @@
-import { Keyspace } from '../core/keyspace.js';
-import type { Clock } from '../core/clock.js';
+import { Keyspace } from '../settings/keyspace.js';
+import type { Clock, Timer } from '../redlock/clock.js';
 import {
   type AcquireRequest,
-  type DrawRequest,
   GRANTED,
   HELD,
   type Master,
@@ -10,154 +9,86 @@ import {
   type MasterReply,
   type MasterRequest,
   type NotificationListener,
-  type PickRequest,
-  type Quarantine,
-  type RefusedReply,
   type ReplyCallback,
-  type UnreachableReply,
-} from '../core/master.interface.js';
-import { type BeatRequest, isNewLock, isPlain, type ServerRequest } from './request-encoding.js';
-import { VIEW_AGE } from './cluster/views.js';
+} from '../masters/master.interface.js';
+import type { Quarantine, UnreachableReply } from '../redlock/server.js';
+import { isPlain } from './request-encoding.js';
 import { Connection } from './connection.js';
 import { reasonOf } from './connection-problem.js';
-import type { Announcement, GuardedServer, ServerRecord } from './guard/server-record.js';
 import { placeholderUrlOf } from './doctor-command.js';
-import { faultOf, isReply, LOST_DATA, parseServerIdentity, refusalFrom, type ServerIdentity } from './replies.js';
-import { markArguments, type MarkerChange } from './guard/marker.js';
+import { isReply, parseServerIdentity, refusalFrom, type ServerIdentity } from './replies.js';
 import { MissingPermissions } from './permissions.js';
 import { Recognition } from './recognition.js';
 import { isStateRequest, RedisOperator, type ServerOperator } from './redis-state.js';
 import type { RedisClient, RedisMasterContext } from './redis-client.interface.js';
-import type { RestartGuard } from './guard/restart-guard.js';
+import { RestartGate } from './restart-gate.js';
 import { type PendingRequest, RequestQueue } from './request-queue.js';
-import { type CalledServer, RECOGNIZED_ANEW, ServerCall, UNANNOUNCED } from './server-call.js';
-import { MARK, PERMISSIONS, REPORT } from './scripts/lua.generated.js';
+import { type CalledServer, ServerCall } from './server-call.js';
+import { LOCKS, PERMISSIONS, REPORT } from './scripts/lua.generated.js';
 import { NotificationChannel } from './notification-channel.js';
-import { PrimaryWatch } from './sentinel/primary-watch.js';
-import type { SentinelGroup } from './sentinel/sentinel-group.js';
-
-// The identity of a server that hangs is requested so many times, and then no more.
-const MAX_READINGS = 3;
 
 // There are six for each lock on three masters, and closures would need twice the memory.
 class Question implements PendingRequest {
   constructor(
     private readonly master: RedisMaster,
-    readonly request: ServerRequest,
+    readonly request: MasterRequest,
     private readonly explained: ReplyCallback,
   ) {}
 
-  reply(answer: MasterReply): void {
-    this.master.explain(this.request, answer, this.explained);
-  }
+  readonly reply = (answer: MasterReply): void => this.master.explain(answer, this.explained);
 }
 
 // A Redis or Valkey server. The requests of one turn of the event loop go to it in one command. It has no time limits:
 // it answers when the server does, or when the connection ends.
-export class RedisMaster implements Master, GuardedServer, CalledServer {
+export class RedisMaster implements Master, CalledServer {
   readonly clock: Clock;
   readonly connection: Connection;
-  readonly guard: RestartGuard | undefined;
-  readonly data: ServerRecord | undefined;
+  readonly gate: RestartGate | undefined;
   readonly keyspace: Keyspace;
   private readonly queue: RequestQueue;
   private listener: (() => void) | undefined;
-  readonly recognition: Recognition;
+  private readonly recognition: Recognition;
   private readonly permissions: MissingPermissions;
-  // The server's refusal of the last marker or announcement.
-  private guardRefusal: RefusedReply | undefined;
-  markRefusal: string | undefined;
-  private readings = 0;
   private notifications: NotificationChannel | undefined;
+  // Reported to observers.
+  private isWaiting = false;
+  private wait: Timer | undefined;
   private closing: Promise<void> | undefined;
-  readonly watch: PrimaryWatch | undefined;
-  private answersSeen = 0;
 
   constructor(
     readonly name: string,
     readonly client: RedisClient,
     readonly context: RedisMasterContext,
-    readonly isDurable = false,
-    sentinels?: SentinelGroup,
   ) {
-    this.clock = context.clock;
-    this.queue = new RequestQueue({
-      clock: context.clock,
-      isAlone: context.isAlone ?? false,
-      send: (asked) => this.send(asked),
-    });
-    this.keyspace = new Keyspace(context.settings.keyPrefix);
-    this.guard = context.guard;
-    this.data = context.guard?.add(this);
+    const { clock, settings, observer } = context;
+    this.clock = clock;
+    this.keyspace = new Keyspace(settings.keyPrefix);
+    this.gate = settings.restartGuard ? new RestartGate(clock) : undefined;
     this.permissions = new MissingPermissions({
-      keyPrefix: context.settings.keyPrefix,
-      marker: this.guard?.markerName,
-      run: (trials) => this.evaluate(PERMISSIONS, [], [JSON.stringify(trials)]),
+      keyPrefix: settings.keyPrefix,
+      marker: this.gate && this.keyspace.marker,
+      run: (trials) => this.evaluate(PERMISSIONS, [JSON.stringify(trials)]),
       refusalOf: (error) => (isReply(error) ? refusalFrom(error, this.connection.secrets) : undefined),
     });
     this.recognition = new Recognition({
       name,
-      clock: context.clock,
-      observer: context.observer,
-      guard: this.guard,
-      data: this.data,
-      report: async () => {
-        const marker = this.guard ? [this.guard.markerName] : [];
-        try {
-          // The time in the report begins a quarantine: no vote that counts was sent to the primary before it by then.
-          if (this.guard) await this.watch?.require();
-          return parseServerIdentity(await this.evaluate(REPORT, [], marker));
-        } catch (error) {
-          throw await this.permissions.named(error);
-        }
-      },
-      load: (script) =>
-        void client.call('script', ['LOAD', script.text]).then(
-          () => this.permissions.note('script', undefined),
-          (error: unknown) => this.permissions.note('script', error),
-        ),
-      isDurable,
-      fsync: async () => {
-        const reply: unknown = await client.call('config', ['GET', 'appendfsync']).catch(() => undefined);
-        return Array.isArray(reply) && typeof reply[1] === 'string' ? reply[1] : undefined;
-      },
+      observer,
+      isGuarded: settings.restartGuard,
+      report: () => this.report(),
       refuse: (fault) => this.connection.refuse(fault),
-      isConnected: () => this.isConnected,
-      votes: () => !this.quarantine,
     });
-    this.connection = new Connection(client, context.clock, {
+    this.connection = new Connection(client, clock, {
       greet: () => this.recognition.run(),
       serve: (isLate) => this.serve(isLate),
-      onPermanentFailure: (problem) => context.observer.masterRefused?.(name, reasonOf(problem)),
-      lose: (problem) => this.lose(reasonOf(problem)),
+      onDiagnosis: (problem) => observer.masterRefused?.(name, reasonOf(problem)),
+      lose: () => this.gate?.forget(),
+      report: (problem) => observer.masterLost?.(name, reasonOf(problem)),
+      isIdle: () => !this.queue.isWaiting,
       languageOf: context.languageOf,
     });
-    this.watch = sentinels && this.watchPrimary(sentinels);
-  }
-
-  private watchPrimary({ views, connections }: SentinelGroup): PrimaryWatch {
-    const { clock, observer } = this.context;
-    return new PrimaryWatch({
-      ...{ clock, views, isGuarded: this.data !== undefined },
-      connectedTo: () => connections.keyOf(this.client.stream),
-      isSilent: () => {
-        const { answers, isWaiting } = this.queue;
-        const isSilent = isWaiting && answers === this.answersSeen;
-        this.answersSeen = answers;
-        return isSilent || !this.isConnected;
-      },
-      reopen: (why) => this.reconnect(why),
-      onDoubt: (doubt) => {
-        if (!doubt) observer.masterVotesAgain?.(this.name);
-        else observer.masterQuarantined?.(this.name, doubt.reason, doubt.remaining);
-      },
-    });
-  }
-
-  // In milliseconds: votes of the primary before it count so long.
-  // Protocol 13.2
-  get handover(): number {
-    return this.watch ? VIEW_AGE + this.context.settings.masterTimeout : 0;
+    const { connection } = this;
+    const { isAlone = false } = context;
+    this.queue = new RequestQueue({ clock, isAlone, settings, connection, send: (asked) => this.send(asked) });
   }
 
   get placeholderUrl(): string {
@@ -166,131 +97,37 @@ export class RedisMaster implements Master, GuardedServer, CalledServer {
 
   ask(request: MasterRequest, reply: ReplyCallback): void {
     const problem = this.connection.unreachable();
-    if (problem) {
-      reply(problem);
-      return;
-    }
-    if (isNewLock(request)) this.askForLock(request, reply);
+    if (problem) reply(problem);
     else if (request.op === 'probe') this.add(request, (answer) => void this.permissions.judge(answer).then(reply));
     else this.add(request, reply);
   }
 
-  // What would be a new lock is not even sent to a master that does not vote: it could be granted there later.
-  private askForLock(request: AcquireRequest | PickRequest | DrawRequest, reply: ReplyCallback): void {
-    // Protocol 8.7
-    const mayVote = this.data?.votes ?? true; // @mutant quarantined-votes-counted-2
-    if (mayVote) {
-      this.add(request, reply);
-    } else if (this.recognition.current && request.op !== 'draw') {
-      // A draw would carry a clock that was read before: the next round reads it anew.
-      const again = (): void => {
-        if (request.withdrawn) reply(LOST_DATA);
-        else this.ask(request, reply);
-      };
-      this.recognition.current.then(again, again);
-    } else {
-      const quarantined = { kind: 'quarantined', sent: false, ...(this.quarantine ?? RECOGNIZED_ANEW) } as const;
-      const cause = this.causeOf(request, quarantined);
-      if (cause) void cause.then(reply);
-      else reply(quarantined);
-    }
-  }
-
   identity(): MasterIdentity {
-    const { lastReport, fault, risk } = this.recognition;
+    const { lastReport, fault } = this.recognition;
     const { run = '', version } = lastReport ?? {};
-    const nonce = this.data?.nonce ?? '';
-    // Without the permission for INFO, equal data on two addresses shows that they are one server.
-    return {
-      run: run || nonce || undefined,
-      data: nonce || run || undefined,
-      generation: this.data?.marker?.generation,
-      version,
-      fault,
-      risk,
-      quarantine: this.quarantine ?? this.watch?.quarantine,
-    };
+    const marker = this.gate ? (this.gate.marker ?? null) : '';
+    return { run: run || undefined, marker, version, fault, quarantine: this.quarantine };
   }
 
   get isQuarantined(): boolean {
-    return (this.data?.withholdsVotes ?? false) || this.watch?.quarantine !== undefined;
+    return this.gate?.isShut ?? false;
   }
 
   get isConnected(): boolean {
     return !this.closing && this.connection.problem === undefined;
   }
 
-  async report(): Promise<ServerIdentity | undefined> {
-    if (!this.isConnected || !this.guard || this.readings >= MAX_READINGS) return undefined;
-    this.readings++;
-    try {
-      await this.watch?.require();
-      const report = parseServerIdentity(await this.evaluate(REPORT, [], [this.guard.markerName]));
-      if (faultOf(report) === undefined) return report;
-    } catch (error) {
-      this.noteGuardRefusal(error);
-      throw error;
-    } finally {
-      this.readings--;
-    }
-    await this.recognition.run();
-    return undefined;
-  }
-
-  async mark(report: ServerIdentity, change: MarkerChange): Promise<boolean | undefined> {
-    if (!this.isConnected || !this.guard) return undefined;
-    try {
-      const reply = await this.evaluate(MARK, [this.guard.markerName], markArguments(report, change));
-      this.guardRefusal = undefined;
-      this.markRefusal = undefined;
-      return reply === 1;
-    } catch (error) {
-      this.noteGuardRefusal(error);
-      if (isReply(error) && this.guardRefusal) {
-        const { code, reason } = this.guardRefusal;
-        this.markRefusal = `${code} ${reason.replace(/\.$/, '')}`;
-      }
-      return undefined;
-    }
-  }
-
-  beat(announcement: Announcement): Promise<number | undefined> {
-    if (!this.isConnected) return Promise.resolve(undefined);
-    const request: BeatRequest = {
-      op: 'beat',
-      keys: [],
-      factor: 1 + this.context.settings.driftFactor,
-      ...announcement,
-    };
-    return new Promise((resolve) => {
-      const reply: ReplyCallback = (answer) => {
-        // Without a ttl, nothing is written.
-        if (answer.kind === 'granted' && announcement.ttl > 0) this.guardRefusal = undefined;
-        resolve(answer.kind === 'granted' ? answer.fence : undefined);
-      };
-      this.add(request, reply);
-      // Before what asks for a lock with this ttl.
-      this.queue.flush();
-    });
-  }
-
-  private noteGuardRefusal(error: unknown): void {
-    if (isReply(error)) this.guardRefusal = refusalFrom(error, this.connection.secrets);
-  }
-
-  onVoting(): void {
-    this.listener?.();
-  }
-
   get quarantine(): Quarantine | undefined {
-    return this.data?.withholdsVotes ? this.data.quarantineAt(this.clock.read()) : undefined; // @mutant quarantined-votes-counted-1
+    return this.gate?.quarantine;
   }
 
   listen(waiter: string, listener: NotificationListener | undefined): void {
     if (listener && !this.closing) {
-      this.notifications ??= new NotificationChannel(this.client.duplicate(), waiter, listener, this.clock, (error) =>
+      const { masterTimeout } = this.context.settings;
+      this.notifications ??= new NotificationChannel(this.client.duplicate(), this.clock, masterTimeout, (error) =>
         this.permissions.note('subscribe', error),
       );
+      this.notifications.add(waiter, listener);
       this.notifications.test();
     } else {
       this.notifications?.close();
@@ -318,13 +155,8 @@ export class RedisMaster implements Master, GuardedServer, CalledServer {
     return this.connection.unreachable();
   }
 
-  reconnect(why?: string): void {
-    this.connection.reopen(why);
-    this.notifications?.reconnect();
-  }
-
-  noteStandstill(): void {
-    this.watch?.noteStandstill();
+  reopened(): Promise<void> | undefined {
+    return this.closing ? undefined : this.connection.reopened();
   }
 
   onReady(listener: () => void): void {
@@ -339,20 +171,32 @@ export class RedisMaster implements Master, GuardedServer, CalledServer {
 
   private async end(): Promise<void> {
     this.notifications?.close();
+    this.wait?.cancel();
     await this.queue.drain();
-    this.guard?.close();
-    this.watch?.close();
     await this.connection.close();
   }
 
-  private send(asked: readonly PendingRequest[]): void {
+  private send(all: readonly PendingRequest[]): void {
     const problem = this.connection.unreachable();
+    const asked = problem ? all : this.ofThisConnection(all);
     const [first, second] = asked;
     const alone = second ? undefined : first;
     if (problem) for (const one of asked) one.reply(problem);
     else if (alone && isStateRequest(alone.request)) new ServerCall(this, asked).runState(alone.request, alone);
-    else if (alone && !this.data && isPlain(alone.request)) this.set(alone.request, alone);
-    else new ServerCall(this, asked).run('evalsha');
+    else if (alone && !this.gate && isPlain(alone.request)) this.set(alone.request, alone);
+    else if (first) new ServerCall(this, asked).run();
+  }
+
+  // A round goes over the connections that stood at its beginning: of two addresses that have begun to lead to one
+  // server, only one may count in it.
+  // Protocol 8.5
+  private ofThisConnection(asked: readonly PendingRequest[]): readonly PendingRequest[] {
+    const { connection } = this;
+    const isLate = ({ request }: PendingRequest): boolean =>
+      'since' in request && connection.isYoungerThan(request.since); // @mutant any-connection-in-a-round
+    if (!asked.some(isLate)) return asked;
+    for (const one of asked) if (isLate(one)) one.reply(connection.replaced());
+    return asked.filter((one) => !isLate(one));
   }
 
   // One lock at a time without a guard: the server answers this sooner than the script, which explains a refusal.
@@ -362,53 +206,87 @@ export class RedisMaster implements Master, GuardedServer, CalledServer {
       (value) => {
         if (value !== null) asked.reply(GRANTED);
         else if (request.withdrawn) asked.reply(HELD);
-        else new ServerCall(this, [asked]).run('evalsha');
+        else new ServerCall(this, [asked]).run();
       },
       (error: unknown) => asked.reply(this.connection.failure(error, [request.token])),
     );
   }
 
+  // Over each new connection before anything else, so that the wait of a server begins early.
+  // Protocol 8.4
+  private async report(): Promise<ServerIdentity> {
+    const { gate, keyspace } = this;
+    const marker = gate ? [keyspace.marker, Math.ceil(this.context.settings.maxTtl)] : [''];
+    try {
+      const report = parseServerIdentity(await this.evaluate(REPORT, marker));
+      gate?.noteReport(report.run, report.gate);
+      return report;
+    } catch (error) {
+      throw await this.permissions.named(error);
+    }
+  }
+
+  // Reports when the server begins to wait, and when it votes again.
+  noteGate(): void {
+    const { quarantine } = this;
+    const { observer } = this.context;
+    if (quarantine) {
+      if (!this.isWaiting) observer.masterQuarantined?.(this.name, quarantine.reason, quarantine.remaining);
+      this.isWaiting = true;
+      this.wait ??= this.clock.schedule(Math.ceil(quarantine.remaining), () => this.askGate()).unref();
+    } else if (this.isWaiting) {
+      this.isWaiting = false;
+      this.wait?.cancel();
+      this.wait = undefined;
+      observer.masterVotesAgain?.(this.name);
+      this.listener?.();
+    }
+  }
+
+  // For calls that wait: the server decides whether its wait has ended.
+  private askGate(): void {
+    this.wait = undefined;
+    if (!this.isConnected) return;
+    this.report().then(
+      () => this.noteGate(),
+      // The next connection begins with the same question.
+      () => undefined,
+    );
+  }
+
   private serve(isLate: boolean): void {
+    this.load();
     if (isLate) this.context.observer.masterFound?.(this.name);
+    this.noteGate();
     this.listener?.();
   }
 
-  private lose(reason: string): void {
-    this.data?.noteDisconnect();
-    this.guardRefusal = this.markRefusal = undefined;
-    this.context.observer.masterLost?.(this.name, reason);
+  // No answer is awaited: the server loads the script before it reads what is sent afterwards.
+  private load(): void {
+    this.client.call('script', ['LOAD', LOCKS]).then(
+      () => this.permissions.note('script', undefined),
+      (error: unknown) => this.permissions.note('script', error),
+    );
   }
 
-  private evaluate(script: string, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    return this.client.call('eval', [script, keys.length, ...keys, ...args]);
+  private evaluate(script: string, args: readonly (string | number)[]): Promise<unknown> {
+    return this.client.call('eval', [script, 0, ...args]);
   }
 
-  private add(request: ServerRequest, reply: ReplyCallback): void {
+  private add(request: MasterRequest, reply: ReplyCallback): void {
     this.queue.add(new Question(this, request, reply));
   }
 
-  explain(request: ServerRequest, answer: MasterReply, reply: ReplyCallback): void {
-    const cause = answer.kind === 'granted' || answer.kind === 'held' ? undefined : this.causeOf(request, answer);
-    if (cause) void cause.then((explained) => this.deliver(explained, reply));
-    else this.deliver(answer, reply);
+  // A missing permission is named.
+  explain(answer: MasterReply, reply: ReplyCallback): void {
+    if (answer.kind === 'refused' && answer.code === 'NOPERM') {
+      void this.permissions.explain(answer).then((explained) => this.deliver(explained, reply));
+    } else this.deliver(answer, reply);
   }
 
   // In this order: what the reply asks for next is gathered while this request still counts as unanswered.
   private deliver(answer: MasterReply, reply: ReplyCallback): void {
     reply(answer);
     this.queue.noteAnswer();
-  }
-
-  // What the server refuses behind an answer; `undefined` if the answer needs no explanation.
-  private causeOf({ op }: ServerRequest, answer: MasterReply): Promise<MasterReply> | undefined {
-    if (answer.kind === 'refused' && op === 'beat') this.guardRefusal = answer;
-    if (answer.kind === 'refused' && answer.code === 'NOPERM') return this.permissions.explain(answer);
-    if (answer === LOST_DATA) return this.permissions.causeOf(answer);
-    const { guardRefusal } = this;
-    if (answer.kind !== 'quarantined' || !guardRefusal) return undefined;
-    const isSymptom = answer.reason === UNANNOUNCED.reason || this.data?.state === 'unknown';
-    // A missing permission is looked for anew, and lost data is the reason of the quarantine itself.
-    const isCause = isSymptom && guardRefusal.code !== 'NOPERM' && guardRefusal !== LOST_DATA;
-    return isCause ? Promise.resolve(guardRefusal) : this.permissions.causeOf(answer);
   }
 }

@@ -1,14 +1,14 @@
-import { REVOKED } from '../core/holder.js';
-import { GRANTED, HELD, type KeyValue, type MasterReply, type OperatorMaster } from '../core/master.interface.js';
+import { REVOKED } from '../redlock/holder.js';
+import { GRANTED, HELD, type KeyValue, type MasterReply, type OperatorMaster } from '../masters/master.interface.js';
 import {
   entryFrom,
   FOREIGN,
   type OpenStateRequest,
   type ReadStateRequest,
   type WriteStateRequest,
-} from '../core/state/state-entry.js';
+} from '../fencing/state-entry.js';
 import { REVOKE, STATE, VALUE, VALUES } from './scripts/lua.generated.js';
-import { FOREIGN_ENTRY, FREE, NOT_THE_HOLDER, OUTBID, UNMARKED } from './scripts/constants.js';
+import { CLAIMED, FOREIGN_ENTRY, FREE, NOT_THE_HOLDER, OTHER_MARKER, QUARANTINED } from './scripts/replies.js';
 
 // Keys that a server scans before it serves other clients.
 const SCANNED_AT_ONCE = 500;
@@ -29,7 +29,7 @@ export interface ServerOperator extends OperatorMaster {
   scan(scan: Scan): Promise<MasterReply | undefined>;
 }
 
-export interface OperatorConnection {
+interface OperatorConnection {
   problem(): MasterReply | undefined;
   call(command: string, args: (string | number)[]): Promise<unknown>;
   // The answer contains none of these tokens.
@@ -94,16 +94,14 @@ type Reply = { readonly value: unknown } | MasterReply;
 
 export type StateRequest = OpenStateRequest | WriteStateRequest | ReadStateRequest;
 
-interface KnownServer {
-  // Name of the marker; empty without a restart guard.
+interface Gate {
+  // Name of the marker; empty without the restart guard.
   readonly marker: string;
-  readonly run: string;
-  readonly replid: string;
+  readonly maxTtl: number;
 }
 
-// The server has other data than this process knows, or its history has got another name.
-export const OTHER_DATA: MasterReply = Object.freeze({
-  ...{ kind: 'quarantined', reason: 'its data has changed since the state was opened', remaining: 0, sent: true },
+const OTHER_DATA: MasterReply = Object.freeze({
+  ...{ kind: 'quarantined', reason: 'its data has changed since the state was opened', remaining: 0 },
 } as const);
 
 export function isStateRequest(request: { readonly op: string }): request is StateRequest {
@@ -112,34 +110,34 @@ export function isStateRequest(request: { readonly op: string }): request is Sta
 
 export async function runStateRequest(
   request: StateRequest,
-  { marker, run, replid }: KnownServer,
+  { marker, maxTtl }: Gate,
   evaluate: (script: string, args: readonly (string | number)[]) => Promise<unknown>,
 ): Promise<MasterReply> {
-  const generation = request.op === 'read-state' ? '' : request.generation;
-  const args = [request.op, marker, run, replid, generation, request.entry, ...argumentsOf(request)];
+  const expected = request.op === 'read-state' ? '' : request.marker;
+  const args = [request.op, marker, maxTtl, expected, request.entry, ...argumentsOf(request)];
   return replyFrom(await evaluate(STATE, args));
 }
 
 function argumentsOf(request: StateRequest): (string | number)[] {
   if (request.op === 'read-state') return [];
   const { keys, token, life } = request;
-  const { number, id } = request.op === 'open-state' ? request.ballot : request.version;
-  const holder = [keys[0] ?? '', token, life, number.toFixed(0), id];
-  return request.op === 'open-state' ? holder : [...holder, request.version.sequence, request.json];
+  const holder = [keys[0] ?? '', token, life];
+  if (request.op === 'open-state') return [...holder, request.number.toFixed(0)];
+  const { number, sequence } = request.version;
+  return [...holder, number.toFixed(0), sequence, request.json];
 }
 
 function replyFrom(values: unknown): MasterReply {
-  const [status, ...rest] = values as readonly [number, ...string[]];
-  if (status === UNMARKED) return OTHER_DATA;
+  const [status, ...rest] = values as readonly string[];
+  if (status === OTHER_MARKER) return OTHER_DATA;
+  if (status === QUARANTINED) return { kind: 'quarantined', reason: '', remaining: Number(rest[0]) };
   if (status === FOREIGN_ENTRY) return FOREIGN;
   if (status === NOT_THE_HOLDER) return HELD;
-  if (status === OUTBID)
-    return { kind: 'held', remaining: undefined, promised: { number: Number(rest[0]), id: rest[1] ?? '' } };
+  if (status === CLAIMED) return { kind: 'held', remaining: undefined, claim: Number(rest[0]) };
   if (status !== FREE) return UNEXPECTED;
   if (rest.length === 0) return GRANTED;
-  const [time = '', generation = '', first = '', entry = ''] = rest;
-  const state = { entry: entryFrom(entry), generation, isFirst: first === '1', time: Number(time) };
-  return { kind: 'granted', state };
+  const [marker = '', entry = ''] = rest;
+  return { kind: 'granted', state: { entry: entryFrom(entry), marker } };
 }
 
 const UNEXPECTED: MasterReply = Object.freeze({ kind: 'refused', code: 'ERR', reason: 'unexpected reply' });

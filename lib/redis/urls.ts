@@ -1,7 +1,7 @@
 import type { RedisOptions } from 'ioredis';
-import { redactUrl, formatValue } from '../core/display.js';
-import { RedlockConfigError } from '../core/errors.js';
-import { text } from '../core/settings/table.js';
+import { redactUrl } from '../settings/display.js';
+import { RedlockConfigError } from '../settings/config.error.js';
+import { text } from '../settings/table.js';
 
 const SCHEME = String.raw`(?:[a-z][a-z\d+.-]*://)?`;
 const SERVER = String.raw`(?:[\p{L}\p{M}\p{N}._-]+|\[[\da-f:.]+\])(?::\d+)?(?=[,/]|$)`;
@@ -92,11 +92,9 @@ function decoded(part: string): string {
   }
 }
 
-/** The address of a server. IPv6 addresses are without brackets. */
+// IPv6 addresses are without brackets.
 export interface NodeAddress {
-  /** Name or address of the host. */
   readonly host: string;
-  /** From 1 to 65535. */
   readonly port: number;
 }
 
@@ -203,7 +201,7 @@ function loginOf(login: string): RedisOptions {
   return credentialsOf({ username, password: password.join(':') });
 }
 
-const FORM: HostListForm = {
+export const SENTINEL_FORM: HostListForm = {
   scheme: 'sentinel',
   names: ['a sentinel', 'sentinels'],
   defaultPort: SENTINEL_PORT,
@@ -215,7 +213,7 @@ const FORM: HostListForm = {
 const NAME = /^[^?&;,=:@#/]+$/;
 
 function settingsOfSentinelUrl(address: string): RedisOptions {
-  const { hosts, settings, usesTls, path, query } = splitHostListUrl(address, FORM);
+  const { hosts, settings, usesTls, path, query } = splitHostListUrl(address, SENTINEL_FORM);
   const { name, db } = pathOf(path);
   if (hosts.some(({ port }) => port < 1 || port > 65_535)) throw new UrlError('must have ports from 1 to 65535');
   return {
@@ -263,7 +261,7 @@ const NEEDS_PORT = 'must have a port from 1 to 65535';
 export function settingsOfUrl(text: string): RedisOptions | string {
   try {
     if (isSocketPath(text)) return settingsOfPath(text);
-    return hasForm(text, FORM) ? settingsOfSentinelUrl(text) : settingsOfServerUrl(text);
+    return hasForm(text, SENTINEL_FORM) ? settingsOfSentinelUrl(text) : settingsOfServerUrl(text);
   } catch (error) {
     if (error instanceof UrlError) return error.message;
     throw error;
@@ -334,42 +332,4 @@ function parametersOf(query: URLSearchParams, path: string): RedisOptions {
 // Recognizes plain objects of any realm; instances of classes that are not built in count as such.
 export function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return Object.prototype.toString.call(value) === '[object Object]';
-}
-
-// From an address as a node announces it to the one by which this process reaches the node.
-export type Translation = (announced: NodeAddress) => NodeAddress;
-
-// A record by announced address, or a function: then the translation throws if an address is invalid.
-export function translationBy(option: string, natMap: unknown): Translation {
-  if (natMap == null) return (announced) => announced;
-  if (typeof natMap === 'function') return translationByFunction(option, natMap as (announced: string) => unknown);
-  if (!isPlainObject(natMap)) {
-    const requirement = 'must be an object with the announced addresses as keys, or a function';
-    throw new RedlockConfigError(option, natMap, requirement);
-  }
-  const targets = new Map<string, NodeAddress>();
-  for (const [key, target] of Object.entries(natMap)) {
-    targets.set(announcedBy(option, key), targetOf(`${option}[${formatValue(key)}]`, target));
-  }
-  return (announced) => targets.get(endpointOf(announced)) ?? announced;
-}
-
-function translationByFunction(option: string, natMap: (announced: string) => unknown): Translation {
-  return (announced) => {
-    const key = `${announced.host}:${announced.port}`;
-    const target = natMap(key);
-    return target ? targetOf(`${option}(${formatValue(key)})`, target) : announced;
-  };
-}
-
-// In the keys of ioredis, an IPv6 address has no brackets.
-function announcedBy(option: string, key: string): string {
-  const [, host, port] = /^\[?(.*?)\]?:(\d+)$/s.exec(key) ?? [];
-  if (host === undefined) throw new RedlockConfigError(option, redactUrl(key), 'must have keys of the form host:port');
-  return endpointOf(checkEndpoint(`${option}[${formatValue(key)}]`, host, Number(port)));
-}
-
-function targetOf(option: string, target: unknown): NodeAddress {
-  const { host, port } = isPlainObject(target) ? target : {};
-  return checkEndpoint(option, host, port);
 }

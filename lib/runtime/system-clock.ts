@@ -1,6 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
-import type { Clock, Instant, Timer } from '../core/clock.js';
-import { LinkedList, ListMember } from '../core/acquire/linked-list.js';
+import type { Clock, Instant, Timer } from '../redlock/clock.js';
+import { LinkedList, ListMember } from '../redlock/linked-list.js';
 
 // Timers that are due in the same millisecond, in the order in which they were added.
 class Slot extends LinkedList<QueuedTimer> {

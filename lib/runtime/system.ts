@@ -1,5 +1,6 @@
+import { setMaxListeners } from 'node:events';
 import { hostname } from 'node:os';
-import type { Random } from '../core/holder.js';
+import type { Random } from '../redlock/holder.js';
 
 // Multiples of three bytes, each of which is four digits: so every token begins with a digit of its own.
 const TOKEN_BYTES = 21;
@@ -34,6 +35,13 @@ export class SystemRandom implements Random {
     this.text = this.pool.toString('base64url');
     this.next = 0;
   }
+}
+
+// Of a signal that is passed to all work of a holder: many listeners are no leak, of which Node would warn.
+export function ownController(): AbortController {
+  const controller = new AbortController();
+  setMaxListeners(0, controller.signal);
+  return controller;
 }
 
 // Leaves room for the number of the process in the 100 characters of a name.

@@ -1,4 +1,4 @@
-import type { JobSchedule } from '../core/jobs/job-policy.js';
+import type { JobSchedule } from './job-policy.js';
 import { CronTime } from 'cron';
 
 // In the order of the fields of an expression. A Sunday is both 0 and 7.
@@ -189,7 +189,7 @@ export class CronSchedule implements JobSchedule {
     if (this.fields.next(0) === Infinity) throw new Error('no date matches it');
   }
 
-  // Protocol 14.1
+  // Protocol 12.1
   next(after: number): number {
     for (let from = Math.floor(after / SECOND) * SECOND + SECOND; ;) {
       if (this.isEndOfGap(from)) return from;

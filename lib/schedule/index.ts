@@ -6,8 +6,7 @@
  */
 // First, so that Node names it where it is not installed, and not a package of its own.
 import '@nestjs/schedule';
-export type { JobSkipReason } from '../core/jobs/job-policy.js';
-export type { JobOutcome } from '../core/jobs/job-record.js';
+export type { JobOutcome, JobSkipReason } from '../index.js';
 export {
   type JobDecorator,
   type JobMethod,
@@ -17,6 +16,6 @@ export {
   type LockedJobOptions,
 } from './locked-job.decorators.js';
 export { JobHandedOnError, type JobRun } from './job-locks.js';
-export type { JobObserver, JobReport, JobRunReport, JobSkip, UnfinishedRun } from '../core/jobs/job-observer.js';
+export type { JobObserver, JobReport, JobRunReport, JobSkip, UnfinishedRun } from '../index.js';
 export { JobHistory } from './job-history.js';
 export { RedlockScheduleModule } from './redlock-schedule.module.js';

@@ -1,7 +1,6 @@
-import { refuseStream } from '../nest/lockable-method.js';
-import { isLockError } from '../core/errors.js';
-import { endRecord, type JobRecord, lastFinished, startRecord } from '../core/jobs/job-record.js';
-import type { UnfinishedRun } from '../core/jobs/job-observer.js';
+import { setMaxListeners } from 'node:events';
+import { isLockError, type UnfinishedRun } from '../index.js';
+import { jobRecords, pause, refuseStream } from '../internal.js';
 import { type HeldJob, type JobContext, type JobRun, reportOf, storeRecord } from './job-locks.js';
 import type { JobSettings } from './locked-job.decorators.js';
 
@@ -11,6 +10,8 @@ class JoinedSignal {
   private readonly unfollow: (() => void)[] = [];
 
   constructor(...sources: readonly AbortSignal[]) {
+    // It is passed to all work of a run: many listeners are no leak, of which Node would warn.
+    setMaxListeners(0, this.controller.signal);
     for (const source of sources) this.follow(source);
   }
 
@@ -64,7 +65,7 @@ interface JobExecutionOptions {
   readonly context: JobContext;
   readonly held: HeldJob;
   // Before this attempt.
-  readonly last: JobRecord | undefined;
+  readonly last: jobRecords.JobRecord | undefined;
 }
 
 // Before the end of an attempt is stored again after a failure, in milliseconds.
@@ -72,7 +73,7 @@ const RETRY_DELAY = 100;
 
 // One attempt at one tick: recorded as started, run, and recorded as ended.
 export class JobExecution {
-  private started: JobRecord | undefined;
+  private started: jobRecords.JobRecord | undefined;
   private isCalling = false;
   private isReported = false;
 
@@ -80,12 +81,12 @@ export class JobExecution {
 
   // Resolves when a quorum of the masters knows that the tick has started.
   async start(tick: number, attempt: number): Promise<void> {
-    // Protocol 14.3
+    // Protocol 12.3
     const { settings, held, last } = this.options;
-    const started = startRecord(last, { tick, attempt }, this.now);
+    const started = jobRecords.startRecord(last, { tick, attempt }, this.now);
     await storeRecord(held.lock, started, settings.schedule); // @mutant start-recorded-before-the-run
     // The answers may have taken longer than the lock can be relied on.
-    await held.lock.assertKept();
+    held.lock.assertHeld();
     this.started = started;
   }
 
@@ -99,7 +100,7 @@ export class JobExecution {
   }
 
   // Gives the new record; nothing if the attempt is to be repeated.
-  async finish(): Promise<JobRecord | undefined> {
+  async finish(): Promise<jobRecords.JobRecord | undefined> {
     const { started, options } = this;
     if (!started) throw new Error('an attempt must have started before it can finish');
     const { settings, context, held } = options;
@@ -107,11 +108,11 @@ export class JobExecution {
     context.observer.started?.(name, { ...this.attempt, startedAt: new Date(started.at) });
     try {
       // This process may have been blocked since the start was stored.
-      await held.lock.assertKept();
+      held.lock.assertHeld();
       const failure = await this.call(started);
-      await held.lock.assertKept();
+      held.lock.assertHeld();
       if (failure && context.stopping.aborted) throw context.stopping.reason; // @mutant handed-on-is-not-failed
-      const ended = endRecord(started, this.now, failure);
+      const ended = jobRecords.endRecord(started, this.now, failure);
       await this.storeUntilLost(ended);
       const [run] = ended.runs;
       if (run) context.observer.ended?.(name, reportOf(run), failure?.error);
@@ -122,14 +123,14 @@ export class JobExecution {
     }
   }
 
-  private async call({ tick, attempt }: JobRecord): Promise<JobFailure | undefined> {
+  private async call({ tick, attempt }: jobRecords.JobRecord): Promise<JobFailure | undefined> {
     const { settings, context, held, last } = this.options;
     const { lock } = held;
     const joined = new JoinedSignal(lock.signal, context.stopping);
     // A method that hangs would otherwise leave no trace of its loss.
     const onLoss = (): void => this.reportUnfinished(lock.loss ?? lock.signal.reason);
     lock.signal.addEventListener('abort', onLoss);
-    const previous = lastFinished(last);
+    const previous = jobRecords.lastFinished(last);
     const run: JobRun = {
       job: settings.name,
       scheduledFor: new Date(tick),
@@ -162,21 +163,21 @@ export class JobExecution {
 
   // The tick runs again unless its end is stored, so it is worth several attempts. They end after a ttl even if the
   // lock is kept: a master whose data began anew takes part in locks again, and in this lock's state never.
-  private async storeUntilLost(record: JobRecord): Promise<void> {
+  private async storeUntilLost(record: jobRecords.JobRecord): Promise<void> {
     const { settings, context, held } = this.options;
     for (let attempt = 1; ; attempt++) {
       try {
         await storeRecord(held.lock, record, settings.schedule);
         return;
       } catch (error) {
-        if (!isLockError(error) || !held.lock.isKept || attempt * RETRY_DELAY > settings.ttl) throw error; // @mutant end-stored-until-acknowledged
-        await context.clock.pause(RETRY_DELAY, held.lock.signal);
+        if (!isLockError(error) || !held.lock.isHeld || attempt * RETRY_DELAY > settings.ttl) throw error;
+        await pause(context.clock, RETRY_DELAY, held.lock.signal);
       }
     }
   }
 
   private get now(): { readonly holder: string; readonly at: number } {
     const { clock, instance } = this.options.context;
-    return { holder: instance, at: clock.mastersUnderLock };
+    return { holder: instance, at: clock.read().wall };
   }
 }

@@ -1,7 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { RedlockConfigError } from '../core/errors.js';
-import type { JobObserver, JobOverview, JobReport, JobRunReport } from '../core/jobs/job-observer.js';
-import { type JobRecord, lastFinished, readJobRecord } from '../core/jobs/job-record.js';
+import { type JobObserver, type JobReport, type JobRunReport, RedlockConfigError } from '../index.js';
+import { jobRecords } from '../internal.js';
 import { reportOf } from './job-locks.js';
 import { Jobs, type ScheduledJob } from './jobs.js';
 
@@ -24,9 +23,9 @@ export class JobHistory {
    * Like {@link list}, but a job whose record cannot be read now has the reason, and no runs.
    * @internal
    */
-  overview(): Promise<readonly JobOverview[]> {
+  overview(): Promise<readonly (JobReport & { readonly problem?: string })[]> {
     return Promise.all(
-      this.jobs.all.map(async (scheduled): Promise<JobOverview> => {
+      this.jobs.all.map(async (scheduled) => {
         try {
           return await reportOn(scheduled);
         } catch (error) {
@@ -54,7 +53,7 @@ export class JobHistory {
       const names = this.jobs.all.map(({ job }) => job.settings.name).join(', ') || 'none';
       throw new RedlockConfigError('name', name, `must be the name of a job of this application (${names})`);
     }
-    const run = lastFinished((await recordOf(scheduled)).record);
+    const run = jobRecords.lastFinished((await recordOf(scheduled)).record);
     return run && reportOf(run);
   }
 
@@ -68,9 +67,12 @@ export class JobHistory {
   }
 }
 
-async function recordOf({ job, locks }: ScheduledJob): Promise<{ record: JobRecord | undefined; isSettled: boolean }> {
+async function recordOf({
+  job,
+  locks,
+}: ScheduledJob): Promise<{ record: jobRecords.JobRecord | undefined; isSettled: boolean }> {
   const { value, settled } = await locks.readState(job.settings.resource);
-  return { record: readJobRecord(value), isSettled: settled };
+  return { record: jobRecords.readJobRecord(value), isSettled: settled };
 }
 
 async function reportOn(scheduled: ScheduledJob): Promise<JobReport> {
@@ -95,13 +97,13 @@ function declarationOf({
   };
 }
 
-function recorded(record: JobRecord | undefined): Pick<JobReport, 'current' | 'runs'> {
+function recorded(record: jobRecords.JobRecord | undefined): Pick<JobReport, 'current' | 'runs'> {
   return {
     current: record?.state === 'started' ? currentOf(record) : undefined,
     runs: record?.runs.map(reportOf) ?? [],
   };
 }
 
-function currentOf({ tick, at, holder, attempt }: JobRecord): NonNullable<JobReport['current']> {
+function currentOf({ tick, at, holder, attempt }: jobRecords.JobRecord): NonNullable<JobReport['current']> {
   return { scheduledFor: new Date(tick), startedAt: new Date(at), instance: holder, attempt };
 }

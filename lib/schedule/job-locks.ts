@@ -1,8 +1,6 @@
-import type { Lock } from '../core/lock.js';
-import type { JobClock } from './job-clock.js';
-import type { JobObserver, JobRunReport } from '../core/jobs/job-observer.js';
-import type { JobRecord, RecordedRun } from '../core/jobs/job-record.js';
-import type { JobSchedule } from '../core/jobs/job-policy.js';
+import type { Clock, JobObserver, JobRunReport, Lock } from '../index.js';
+import type { jobRecords } from '../internal.js';
+import type { JobSchedule } from './job-policy.js';
 
 export interface HeldJob {
   readonly lock: Lock;
@@ -33,7 +31,7 @@ export interface JobContext {
       options: { readonly ttl: number; readonly maxHold: number; readonly wait: number; readonly signal: AbortSignal },
     ): Promise<HeldJob>;
   };
-  readonly clock: JobClock;
+  readonly clock: Clock;
   readonly observer: JobObserver;
   readonly instance: string;
   // Aborts at the shutdown of the application.
@@ -63,7 +61,7 @@ export interface JobRun {
   readonly lock: Lock;
 }
 
-export function reportOf(run: RecordedRun): JobRunReport {
+export function reportOf(run: jobRecords.RecordedRun): JobRunReport {
   const { scheduledFor, startedAt, endedAt, instance, attempt, outcome, error } = run;
   return {
     scheduledFor: new Date(scheduledFor),
@@ -81,7 +79,7 @@ const DAY = 86_400_000;
 const SHORTEST_LIFE = 30 * DAY;
 
 // Until after the next tick but one. Masters do not delete values at the same moment: two days more.
-export async function storeRecord(lock: Lock, record: JobRecord, schedule: JobSchedule): Promise<void> {
+export async function storeRecord(lock: Lock, record: jobRecords.JobRecord, schedule: JobSchedule): Promise<void> {
   const twoPeriods = 2 * (schedule.next(record.tick) - record.tick);
   await lock.state.store('the record of the job', record, {
     expireAfter: Math.max(SHORTEST_LIFE, twoPeriods + 2 * DAY),

@@ -1,10 +1,8 @@
-import { isConfigError, isLockError, isNotAcquired, isStopped, RedlockConfigError } from '../core/errors.js';
-import { decideJob, type JobSkipReason } from '../core/jobs/job-policy.js';
-import { type JobRecord, lastSuccess, markRecord, readJobRecord } from '../core/jobs/job-record.js';
-import { describeDeviation, type JobClock } from './job-clock.js';
+import { isLockError, type JobReport, type JobSkip, type JobSkipReason, RedlockConfigError } from '../index.js';
+import { jobRecords, pause } from '../internal.js';
+import { decideJob } from './job-policy.js';
 import { type HeldJob, type JobContext, JobHandedOnError, reportOf, storeRecord } from './job-locks.js';
 import { JobExecution } from './job-execution.js';
-import type { JobReport, JobSkip } from '../core/jobs/job-observer.js';
 import type { JobSettings } from './locked-job.decorators.js';
 
 // After a failure, before the next attempt to take the lock, in milliseconds.
@@ -72,11 +70,11 @@ export class Job {
       try {
         await this.takeTurn();
       } catch (error) {
-        if (isStopped(error) || error instanceof JobHandedOnError) return;
-        if (isNotAcquired(error)) continue; // @mutant refused-instances-come-back
+        if (isLockError(error, 'LOCK_SERVICE_STOPPED') || error instanceof JobHandedOnError) return;
+        if (isLockError(error, 'LOCK_NOT_ACQUIRED')) continue; // @mutant refused-instances-come-back
         observer.delayed?.(this.settings.name, error);
         if (!canSucceedLater(error)) this.settle(Infinity);
-        await clock.pause(RETRY_DELAY, stopping);
+        await pause(clock, RETRY_DELAY, stopping);
       }
     }
   }
@@ -95,15 +93,12 @@ export class Job {
   private async decideUnder(held: HeldJob): Promise<void> {
     const { schedule, policy } = this.settings;
     const { clock, instance, stopping } = this.context;
-    // What an uncertain record lacks is marked below. A crash before that must not make the record look certain.
-    const reading = await held.lock.state.read({ onUncertain: 'newest' }, { keepsDoubt: true, awaitsAll: true });
-    clock.synchronize(reading.clocks);
-    const { isCertain, dataAge } = reading;
-    const bornAt = dataAge === undefined ? undefined : clock.mastersUnderLock - dataAge;
-    let record = this.recordIn(reading.value); // @mutant record-read-before-the-decision
+    // What the record may lack is marked below. A crash before that must not make the record look certain.
+    const { value, since } = await held.lock.state.read({ leavesUncertain: true });
+    let record = this.recordIn(value); // @mutant record-read-before-the-decision
     this.noteSuccess(record);
     while (!stopping.aborted) {
-      const situation = { isCertain, bornAt, record, time: clock.mastersUnderLock, due: this.pending };
+      const situation = { since, record, time: clock.read().wall, due: this.pending };
       const decision = decideJob(situation, schedule, policy);
       switch (decision.action) {
         case 'run': {
@@ -114,18 +109,13 @@ export class Job {
           break;
         }
         case 'mark':
-          record = markRecord(record, decision, { holder: instance, at: clock.mastersUnderLock });
+          record = jobRecords.markRecord(record, decision, { holder: instance, at: clock.read().wall });
           await storeRecord(held.lock, record, schedule);
           if (decision.tick !== this.pending) this.noteSkip(decision.tick, decision.state);
           break;
         case 'skip':
           this.settle(decision.tick);
           this.noteSkip(decision.tick, decision.reason);
-          return;
-        case 'wait':
-          // The ticker announces it once more, since it has the time of the masters now.
-          this.settle(decision.tick);
-          this.context.observer.delayed?.(this.settings.name, whyItWaits(clock));
           return;
         case 'rest':
           this.settle(-Infinity);
@@ -136,9 +126,9 @@ export class Job {
 
   private async run(
     held: HeldJob,
-    last: JobRecord | undefined,
+    last: jobRecords.JobRecord | undefined,
     { tick, attempt }: { readonly tick: number; readonly attempt: number },
-  ): Promise<JobRecord | undefined> {
+  ): Promise<jobRecords.JobRecord | undefined> {
     const { settings, context } = this;
     const execution = new JobExecution({ settings, context, held, last });
     await execution.start(tick, attempt);
@@ -153,9 +143,9 @@ export class Job {
     }
   }
 
-  private recordIn(value: unknown): JobRecord | undefined {
+  private recordIn(value: unknown): jobRecords.JobRecord | undefined {
     if (value === undefined || value === null) return undefined;
-    const record = readJobRecord(value);
+    const record = jobRecords.readJobRecord(value);
     if (record) return record;
     const { resource } = this.settings;
     throw new RedlockConfigError(
@@ -171,24 +161,19 @@ export class Job {
     if (this.pending !== undefined && this.pending <= tick) this.pending = undefined;
   }
 
-  private noteSuccess(record: JobRecord | undefined): void {
-    const success = lastSuccess(record);
+  private noteSuccess(record: jobRecords.JobRecord | undefined): void {
+    const success = jobRecords.lastSuccess(record);
     if (success) this.context.observer.succeeded?.(this.settings.name, reportOf(success));
   }
 
   private noteSkip(tick: number, reason: JobSkipReason): void {
     const { clock, observer } = this.context;
-    this.skip = { scheduledFor: new Date(tick), at: new Date(clock.wall), reason };
+    this.skip = { scheduledFor: new Date(tick), at: new Date(clock.read().wall), reason };
     observer.skipped?.(this.settings.name, this.skip);
   }
 }
 
-function whyItWaits({ deviations }: JobClock): string {
-  const reason = 'the clocks of the masters are behind the clock of this instance, and jobs go by those of the masters';
-  return [reason, ...deviations.map(describeDeviation)].join('; ');
-}
-
 // A configuration error stays; every other answer of the masters may change.
 function canSucceedLater(error: unknown): boolean {
-  return isLockError(error) && !isConfigError(error);
+  return isLockError(error) && !isLockError(error, 'LOCK_CONFIG');
 }

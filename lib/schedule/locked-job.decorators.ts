@@ -1,15 +1,6 @@
-import { RedlockConfigError } from '../core/errors.js';
-import type { JobPolicy, JobSchedule } from '../core/jobs/job-policy.js';
-import { jobResource } from '../core/jobs/job-record.js';
-import { type Duration, parseDuration } from '../core/settings/duration.js';
-import { ACQUIRE_OPTIONS } from '../core/settings/settings.js';
-import { flag, oneOf, only, optional, parser, readOptions, type TableOf, text } from '../core/settings/table.js';
-import { declareMethod, type MethodDeclaration } from '../nest/declared-methods.js';
-import { resolveFixedKey } from '../nest/lock-options.js';
-import { CALLED_METHODS } from '../nest/lock-service.token.js';
-import type { LockService } from '../nest/lock.service.js';
-import { misuse, returnsObservable } from '../nest/lockable-method.js';
-import { shortestPeriod } from '../nest/module-settings.js';
+import { type ComposableDecorator, type Duration, type LockService, RedlockConfigError } from '../index.js';
+import { ACQUIRE_OPTIONS, calledMethods, jobRecords, resolveFixedKey, schema, shortestPeriod } from '../internal.js';
+import type { JobPolicy, JobSchedule } from './job-policy.js';
 import { CronSchedule, IntervalSchedule } from './cron-schedule.js';
 import type { JobRun } from './job-locks.js';
 
@@ -64,14 +55,15 @@ export interface LockedCronOptions extends LockedJobOptions {
 export type JobMethod = (run: JobRun) => PromiseLike<unknown>;
 
 /** The decorator that `@LockedCron` and `@LockedInterval` return. */
-export type JobDecorator = <Method extends JobMethod>(
+export type JobDecorator = (<Method extends JobMethod>(
   target: object,
   property: string | symbol,
   descriptor: TypedPropertyDescriptor<Method>,
-) => void;
+) => void) &
+  ComposableDecorator;
 
 // Checked at boot.
-export type JobDeclaration = MethodDeclaration &
+export type JobDeclaration = calledMethods.MethodDeclaration &
   (
     | { readonly kind: 'cron'; readonly schedule: string; readonly options: LockedCronOptions }
     | { readonly kind: 'interval'; readonly schedule: Duration; readonly options: LockedJobOptions }
@@ -80,11 +72,7 @@ export type JobDeclaration = MethodDeclaration &
 type DeclarationOf<Kind> = Omit<Extract<JobDeclaration, { readonly kind: Kind }>, 'where' | 'property'>;
 
 function declareJob(decorator: string, declaration: DeclarationOf<'cron'> | DeclarationOf<'interval'>): JobDecorator {
-  return (...member): void => {
-    const where = declareMethod(decorator, CALLED_METHODS.jobs, member, declaration);
-    // The compiler emits the type only if `emitDecoratorMetadata` is on; a run checks the value, too.
-    if (returnsObservable(member[0], member[1])) throw misuse(where, 'an Observable');
-  };
+  return calledMethods.declaring(decorator, calledMethods.CALLED_METHODS.jobs, declaration);
 }
 
 /**
@@ -138,8 +126,8 @@ export interface JobSettings {
   readonly maxHold: number;
 }
 
-// In milliseconds: as fine as cron expressions are.
-const SHORTEST_PERIOD = 1_000;
+// As fine as cron expressions are.
+const PERIOD = schema.duration(1_000);
 
 // In milliseconds: a shorter ttl would be lost in an ordinary pause of a process.
 const SHORTEST_TTL = 1_000;
@@ -147,19 +135,19 @@ const SHORTEST_TTL = 1_000;
 const DEFAULT_MAX_HOLD = 24 * 3_600_000;
 
 const INTERVAL_OPTIONS = {
-  name: parser('a non-empty string', parseName),
+  name: schema.parser('a non-empty string', parseName),
   ttl: ACQUIRE_OPTIONS.ttl,
   maxHold: ACQUIRE_OPTIONS.maxHold,
-  recover: optional(flag, true),
-  catchUp: optional(flag, false),
-  overlap: optional(oneOf('skip', 'queue'), 'skip'),
-  service: optional(text),
-} satisfies TableOf<LockedJobOptions>;
+  recover: schema.optional(schema.flag, true),
+  catchUp: schema.optional(schema.flag, false),
+  overlap: schema.optional(schema.oneOf('skip', 'queue'), 'skip'),
+  service: schema.optional(schema.text),
+} satisfies schema.TableOf<LockedJobOptions>;
 
 export const CRON_OPTIONS = {
   ...INTERVAL_OPTIONS,
-  timeZone: optional(only<string>("the name of a time zone, as in 'Europe/Berlin'", isTimeZone)),
-} satisfies TableOf<LockedCronOptions>;
+  timeZone: schema.optional(schema.only<string>("the name of a time zone, as in 'Europe/Berlin'", isTimeZone)),
+} satisfies schema.TableOf<LockedCronOptions>;
 
 export function resolveJob(declaration: JobDeclaration, locks: LockService): JobSettings {
   const { where, kind, options } = declaration;
@@ -168,14 +156,21 @@ export function resolveJob(declaration: JobDeclaration, locks: LockService): Job
       kind === 'cron' ? "@LockedCron('0 3 * * *', { name: 'report' })" : "@LockedInterval('5m', { name: 'sync' })";
     throw new RedlockConfigError(where, options, `needs a schedule and a name: ${example}`);
   }
-  const given = readOptions(where, options, kind === 'cron' ? CRON_OPTIONS : INTERVAL_OPTIONS);
+  const given = schema.readOptions(where, options, kind === 'cron' ? CRON_OPTIONS : INTERVAL_OPTIONS);
   const { name, recover, catchUp, overlap } = given;
   const schedule = resolveSchedule(declaration);
   const { settings } = locks.environment;
   const { ttl = defaultTtl(settings.ttl, declaration) } = given;
   const { maxHold = Math.max(DEFAULT_MAX_HOLD, settings.maxHold) } = given;
   locks.check(where, { ttl: options.ttl ?? ttl, maxHold: options.maxHold ?? maxHold });
-  return { name, resource: jobResource(name), schedule, policy: { recover, catchUp, overlap }, ttl, maxHold };
+  return {
+    name,
+    resource: jobRecords.jobResource(name),
+    schedule,
+    policy: { recover, catchUp, overlap },
+    ttl,
+    maxHold,
+  };
 }
 
 function parseName(option: string, name: unknown): string {
@@ -198,7 +193,7 @@ function isTimeZone(timeZone: unknown): boolean {
 function resolveSchedule(declaration: JobDeclaration): JobSchedule {
   const { where } = declaration;
   if (declaration.kind === 'interval') {
-    return new IntervalSchedule(parseDuration(`${where}: period`, declaration.schedule, SHORTEST_PERIOD));
+    return new IntervalSchedule(PERIOD(`${where}: period`, declaration.schedule));
   }
   const { schedule: expression, options } = declaration;
   if (typeof (expression as unknown) !== 'string') {
@@ -215,6 +210,6 @@ function resolveSchedule(declaration: JobDeclaration): JobSchedule {
 
 // A crashed instance should not block the tick after the one that it ran.
 function defaultTtl(ofModule: number, { kind, schedule }: JobDeclaration): number {
-  const period = kind === 'cron' ? shortestPeriod(schedule) : parseDuration('period', schedule, SHORTEST_PERIOD);
+  const period = kind === 'cron' ? shortestPeriod(schedule) : PERIOD('period', schedule);
   return Math.min(ofModule, Math.max(Math.floor((period ?? Infinity) / 2), SHORTEST_TTL));
 }

@@ -1,7 +1,6 @@
 import { Global, Inject, Module, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
-import { closeOnError, startedLast } from '../nest/declared-methods.js';
-import { CALLED_METHODS } from '../nest/lock-service.token.js';
+import { calledMethods } from '../internal.js';
 import { JobHistory } from './job-history.js';
 import { Jobs } from './jobs.js';
 
@@ -19,9 +18,9 @@ import { Jobs } from './jobs.js';
  */
 @Global()
 @Module({
-  imports: [DiscoveryModule, startedLast(Jobs)],
-  providers: [Jobs, JobHistory, { provide: CALLED_METHODS.jobs.token, useExisting: JobHistory }],
-  exports: [Jobs, JobHistory, CALLED_METHODS.jobs.token],
+  imports: [DiscoveryModule, calledMethods.startedLast(Jobs)],
+  providers: [Jobs, JobHistory, { provide: calledMethods.CALLED_METHODS.jobs.token, useExisting: JobHistory }],
+  exports: [Jobs, JobHistory, calledMethods.CALLED_METHODS.jobs.token],
 })
 export class RedlockScheduleModule implements OnModuleInit {
   /** @internal */
@@ -32,6 +31,6 @@ export class RedlockScheduleModule implements OnModuleInit {
 
   /** Finds the jobs and checks them. */
   async onModuleInit(): Promise<void> {
-    await closeOnError(this.discovery, () => this.jobs.find());
+    await calledMethods.closeOnError(this.discovery, () => this.jobs.find());
   }
 }

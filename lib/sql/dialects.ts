@@ -1,6 +1,5 @@
-import { LockError, RedlockConfigError } from '../core/errors.js';
-import { showNames } from '../core/display.js';
-import type { Lock } from '../core/lock.js';
+import { type Lock, LockError, RedlockConfigError } from '../index.js';
+import { display } from '../internal.js';
 
 /** The databases that `fence` knows. `mysql` is MariaDB, too. */
 export type FenceDialect = 'postgres' | 'mysql' | 'sqlite';
@@ -44,7 +43,7 @@ export class StaleTokenError extends LockError {
     readonly stored: number,
   ) {
     const later = `the table has ${stored}, a later holder was here; roll back`;
-    super(`fence of ${showNames([resource])} refused: ${token}, ${later}`, [resource]);
+    super(`fence of ${display.showNames([resource])} refused: ${token}, ${later}`, [resource]);
   }
 }
 
@@ -82,7 +81,7 @@ function rowsOfLock(lock: Lock): readonly FenceRow[] {
 }
 
 export function misuse(option: string, names: readonly string[], problem: string, cause?: unknown): RedlockConfigError {
-  const error = new RedlockConfigError(option, names[0], problem, `fence of ${showNames(names)} ${problem}`);
+  const error = new RedlockConfigError(option, names[0], problem, `fence of ${display.showNames(names)} ${problem}`);
   return cause === undefined ? error : Object.assign(error, { cause });
 }
 

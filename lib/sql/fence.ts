@@ -1,5 +1,5 @@
-import type { Lock } from '../core/lock.js';
-import { flag, method, only, optional, readOptions, type TableOf } from '../core/settings/table.js';
+import type { Lock } from '../index.js';
+import { schema } from '../internal.js';
 import {
   dialectOf,
   type FenceDialect,
@@ -51,13 +51,15 @@ export interface SyncStatement {
 }
 
 const FENCE_OPTIONS = {
-  dialect: optional(
-    only<FenceDialect>("'postgres', 'mysql' or 'sqlite'", (value) => Object.hasOwn(FENCES, value as PropertyKey)),
+  dialect: schema.optional(
+    schema.only<FenceDialect>("'postgres', 'mysql' or 'sqlite'", (value) =>
+      Object.hasOwn(FENCES, value as PropertyKey),
+    ),
   ),
-  allowSavepoint: optional(flag, false),
-} satisfies TableOf<FenceOptions>;
+  allowSavepoint: schema.optional(schema.flag, false),
+} satisfies schema.TableOf<FenceOptions>;
 
-const queryFunction = method<FenceQuery>('a function that sends a statement in the transaction');
+const queryFunction = schema.method<FenceQuery>('a function that sends a statement in the transaction');
 
 /**
  * Fences a transaction: from here on, no transaction that was fenced by an earlier holder of the lock's resources commits
@@ -89,7 +91,7 @@ export async function fence(
   query: FenceQuery,
   options: FenceOptions = {},
 ): Promise<void> {
-  const { dialect, allowSavepoint } = readOptions('fence', options, FENCE_OPTIONS);
+  const { dialect, allowSavepoint } = schema.readOptions('fence', options, FENCE_OPTIONS);
   const send = queryFunction('query', query);
   const rows = fenceRowsOf(lock);
   const run: Run = async (sql, params = []) => {

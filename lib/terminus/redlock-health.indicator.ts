@@ -1,10 +1,8 @@
 import { Injectable, Module } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { type HealthIndicatorResult, HealthIndicatorService, TerminusModule } from '@nestjs/terminus';
-import type { MasterStatus } from '../core/health/status.js';
-import { provided } from '../nest/declared-methods.js';
-import { CALLED_METHODS, getLockServiceToken } from '../nest/lock-service.token.js';
-import type { LockService } from '../nest/lock.service.js';
+import { getLockServiceToken, type LockService, type MasterStatus } from '../index.js';
+import { calledMethods } from '../internal.js';
 
 // Elections of a lock service whose methods have lost their lock and go on, without loading the package of elections.
 interface Overrunning {
@@ -47,7 +45,7 @@ export class RedlockHealthIndicator {
   ) {}
 
   /**
-   * Asks all masters, for at most `masterTimeout`.
+   * Asks all masters, for at most a second, or the module's `masterTimeout` if that is longer.
    *
    * @param key key of the result; default: `'redlock'`
    * @returns `up` while a quorum can vote and no method of a leader overruns, `down` otherwise, which Terminus answers with a
@@ -60,7 +58,8 @@ export class RedlockHealthIndicator {
   ): Promise<HealthIndicatorResult<Key, 'up' | 'down', RedlockHealthDetails>> {
     const locks = this.modules.get<LockService>(getLockServiceToken(service), { strict: false });
     const { quorum, canVote, masters } = await locks.probe();
-    const elections = provided(this.modules, CALLED_METHODS.elections.token) as Overrunning | undefined;
+    const elections = calledMethods.provided(this.modules, calledMethods.CALLED_METHODS.elections.token) as
+      Overrunning | undefined;
     const overruns = elections?.overruns(locks) ?? [];
     const details: RedlockHealthDetails = {
       ...{ quorum, masters: masters.map(rounded) },
@@ -72,11 +71,10 @@ export class RedlockHealthIndicator {
 }
 
 function rounded(status: MasterStatus): MasterStatus {
-  const { latency, shards } = status;
+  const { latency } = status;
   return {
     ...withWholeWait(status),
     ...(latency !== undefined && { latency: Math.round(latency * 100) / 100 }),
-    ...(shards && { shards: shards.map(withWholeWait) }),
   };
 }
 

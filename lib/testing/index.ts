@@ -3,38 +3,11 @@
  *
  * @packageDocumentation
  */
-import type { Clock } from '../core/clock.js';
-import { SystemClock } from '../runtime/system-clock.js';
-import { MemoryMaster } from '../memory/memory-master.js';
+import type { Clock } from '../index.js';
+import { MemoryMaster, SystemClock } from '../internal.js';
 
-export type { Clock, Instant, Timer } from '../core/clock.js';
-export type { LockHolder } from '../core/holder.js';
-export type {
-  Ballot,
-  OpenStateRequest,
-  ReadStateRequest,
-  Version,
-  WriteStateRequest,
-} from '../core/state/state-entry.js';
-export type {
-  AcquireRequest,
-  PickRequest,
-  Sharing,
-  RaiseBarrierRequest,
-  DrawRequest,
-  ExtendRequest,
-  InspectRequest,
-  LeaveRequest,
-  MasterIdentity,
-  ProbeRequest,
-  QueueTicket,
-  ReleaseRequest,
-  ReplyCallback,
-  MasterRequest,
-  NotificationListener,
-} from '../core/master.interface.js';
-export { ManualClock } from '../memory/manual-clock.js';
-export { MemoryMaster } from '../memory/memory-master.js';
+export { ManualClock } from '../internal.js';
+export { MemoryMaster } from '../internal.js';
 export {
   memoryLockService,
   type MemoryLockServiceOptions,

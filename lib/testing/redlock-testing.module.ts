@@ -7,30 +7,15 @@ import {
   type OnApplicationShutdown,
   type OnModuleInit,
 } from '@nestjs/common';
-import type { Clock } from '../core/clock.js';
-import { RedlockConfigError } from '../core/errors.js';
-import { ObserverHub } from '../core/observer.js';
-import { Redlock } from '../core/redlock.js';
+import { type Clock, LockService, RedlockConfigError, RedlockModule, type RedlockOptions } from '../index.js';
 import {
-  checkOptionNames,
-  list,
-  objectWith,
-  optional,
-  parseOptions,
-  type TableOf,
-  text,
-} from '../core/settings/table.js';
-import type { RedlockOptions } from '../core/settings/options.js';
-import { REDLOCK_OPTIONS, resolveSettings } from '../core/settings/settings.js';
-import { MemoryMaster } from '../memory/memory-master.js';
-import { getReplacementToken } from '../nest/lock-service.token.js';
-import { LockService } from '../nest/lock.service.js';
-import { clockOption } from '../nest/module-settings.js';
-import { RedlockModule } from '../nest/redlock.module.js';
-import { RedlockRuntime } from '../nest/redlock.runtime.js';
-import { assignLockService } from '../nest/with-lock.decorator.js';
-import { defaultInstance, SystemRandom } from '../runtime/system.js';
-import { SystemClock } from '../runtime/system-clock.js';
+  assignLockService,
+  createMemoryRuntime,
+  getReplacementToken,
+  MEMORY_OPTIONS,
+  MemoryMaster,
+  schema,
+} from '../internal.js';
 
 /** Options of {@link memoryLockService}: the module's options for locks, the masters and the clock. */
 export interface MemoryLockServiceOptions extends RedlockOptions {
@@ -45,13 +30,6 @@ export interface MemoryLockServiceOptions extends RedlockOptions {
    */
   clock?: Clock;
 }
-
-const OWN_OPTIONS = {
-  masters: optional(list('a list of at least one master in memory', objectWith<MemoryMaster>(['ask', 'pause']), 1)),
-  clock: clockOption,
-};
-
-const MEMORY_OPTIONS = { ...REDLOCK_OPTIONS, ...OWN_OPTIONS } satisfies TableOf<MemoryLockServiceOptions>;
 
 /**
  * Creates a lock service without a module and without Redis, with real locks: for objects that a test creates itself,
@@ -68,18 +46,8 @@ const MEMORY_OPTIONS = { ...REDLOCK_OPTIONS, ...OWN_OPTIONS } satisfies TableOf<
  * @throws {RedlockConfigError} for an invalid option
  */
 export function memoryLockService(options: MemoryLockServiceOptions = {}): LockService {
-  checkOptionNames('memoryLockService', options, MEMORY_OPTIONS);
+  schema.checkOptionNames('memoryLockService', options, MEMORY_OPTIONS);
   return createMemoryRuntime(options).service;
-}
-
-function createMemoryRuntime(options: MemoryLockServiceOptions): RedlockRuntime {
-  const { clock = new SystemClock(), masters = [new MemoryMaster(clock)] } = parseOptions(OWN_OPTIONS, options);
-  const { instance = defaultInstance() } = options;
-  const settings = resolveSettings({ ...options, instance }, masters.length);
-  const hub = new ObserverHub();
-  const redlock = new Redlock(masters, settings, { clock, random: new SystemRandom(), observer: hub.observer });
-  void redlock.open();
-  return new RedlockRuntime(new LockService(() => redlock, settings, undefined, hub), redlock, 0);
 }
 
 /**
@@ -114,7 +82,12 @@ export interface RedlockTestingModuleOptions extends MemoryLockServiceOptions {
   name?: string;
 }
 
-const OPTIONS = { ...MEMORY_OPTIONS, name: optional(text) } satisfies TableOf<RedlockTestingModuleOptions>;
+const OPTIONS = {
+  ...MEMORY_OPTIONS,
+  name: schema.optional(schema.text),
+} satisfies schema.TableOf<RedlockTestingModuleOptions>;
+
+type MemoryRuntime = ReturnType<typeof createMemoryRuntime>;
 
 const MEMORY_RUNTIME = Symbol(
   'nestjs-redlock: import RedlockTestingModule.forRoot(), and not RedlockTestingModule itself',
@@ -128,7 +101,7 @@ const MEMORY_RUNTIME = Symbol(
 @Module({})
 export class RedlockTestingModule implements OnModuleInit, BeforeApplicationShutdown, OnApplicationShutdown {
   /** @internal */
-  constructor(@Inject(MEMORY_RUNTIME) private readonly runtime: RedlockRuntime) {}
+  constructor(@Inject(MEMORY_RUNTIME) private readonly runtime: MemoryRuntime) {}
 
   /**
    * Provides a lock service in memory, a new one for each application that boots.
@@ -142,7 +115,7 @@ export class RedlockTestingModule implements OnModuleInit, BeforeApplicationShut
    * @throws {RedlockConfigError} for an unknown option or an invalid name; other invalid options abort the boot with it
    */
   static forRoot(options: RedlockTestingModuleOptions = {}): DynamicModule {
-    checkOptionNames('RedlockTestingModule.forRoot', options, OPTIONS);
+    schema.checkOptionNames('RedlockTestingModule.forRoot', options, OPTIONS);
     const { name, ...memory } = options;
     const replacement = getReplacementToken(name);
     return {
@@ -152,7 +125,7 @@ export class RedlockTestingModule implements OnModuleInit, BeforeApplicationShut
       imports: [RedlockModule.forRoot({ masters: 'memory', ...(name !== undefined && { name }) })],
       providers: [
         { provide: MEMORY_RUNTIME, useFactory: () => createMemoryRuntime(memory) },
-        { provide: replacement, useFactory: ({ service }: RedlockRuntime) => service, inject: [MEMORY_RUNTIME] },
+        { provide: replacement, useFactory: ({ service }: MemoryRuntime) => service, inject: [MEMORY_RUNTIME] },
       ],
       exports: [replacement],
     };

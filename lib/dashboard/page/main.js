@@ -1,5 +1,4 @@
 import { write, writeOrHide } from './dom.js';
-import { HotResources } from './hot-resources.js';
 import { Inspection } from './inspection.js';
 import { Jobs } from './jobs.js';
 import { Log } from './log.js';
@@ -18,7 +17,6 @@ const at = (id) => document.getElementById(id);
 const services = new Services(at('services'));
 const inspection = new Inspection(at('inspect'), at('inspection'), new ReleaseDialog(at('release')));
 const own = new OwnLocks(at('own'), (service, target) => inspection.pick(service, target));
-const hot = new HotResources(at('hot-panel'), at('hot'));
 const jobs = new Jobs(at('jobs-panel'), at('jobs'));
 const log = new Log(at('log'));
 let seen = { log: '', after: 0 };
@@ -59,7 +57,6 @@ function show(state) {
   services.show(state.services, state.at);
   inspection.setServices(state.services);
   own.show(state.services);
-  hot.show(state.services);
   jobs.show(state.jobs, state.services.length > 1);
   // Another instance, or a new run of this one, has another log.
   if (state.log !== seen.log) {

@@ -77,8 +77,6 @@ class MasterCard {
   #badge = element('p', { class: 'badge' });
   #facts = element('p', { class: 'facts' });
   #reason = element('p', { class: 'reason' });
-  #shards = element('ul', { class: 'shards', hidden: '' });
-  #lines = new Map();
   #meter = element('span', { class: 'meter' }, element('span'));
   #state;
   #quarantine;
@@ -88,11 +86,11 @@ class MasterCard {
     this.element = element(
       'article',
       { class: 'master', 'aria-label': `Master ${name}` },
-      ...[head, this.#meter, this.#reason, this.#facts, this.#shards],
+      ...[head, this.#meter, this.#reason, this.#facts],
     );
   }
 
-  show({ state, reason, remaining, version, latency, shards = [] }, at) {
+  show({ state, reason, remaining, version, latency }, at) {
     this.#state = state;
     this.element.dataset.state = state;
     this.#badge.dataset.state = state;
@@ -103,25 +101,7 @@ class MasterCard {
     writeOrHide(this.#reason, reason);
     const facts = [version && `version ${version}`, latency !== undefined && `answers in ${latency.toFixed(1)} ms`];
     writeOrHide(this.#facts, facts.filter(Boolean).join(' · '));
-    this.#showShards(shards);
     this.tick();
-  }
-
-  /** The primaries of a cluster. */
-  #showShards(shards) {
-    this.#shards.hidden = shards.length === 0;
-    keep(
-      this.#shards,
-      this.#lines,
-      shards.map(({ address }) => address),
-      () => element('li'),
-    );
-    for (const { address, state, reason, remaining, partitions } of shards) {
-      const line = this.#lines.get(address);
-      line.dataset.state = state;
-      const wait = remaining === undefined ? '' : ` for ${duration(remaining)}`;
-      write(line, `${address} · ${partitions} partitions · ${state}${wait}${reason ? `: ${reason}` : ''}`);
-    }
   }
 
   tick() {

@@ -37,8 +37,9 @@ local function settle(key)
   if type(moved) == 'table' then return moved end
 end
 
+-- Never to an earlier end.
 local function put(key, member, till)
-  call('ZADD', key, text(till), member)
+  call('ZADD', key, 'GT', text(till), member)
   local trouble = settle(key)
   if trouble then
     call('ZREM', key, member)
@@ -46,16 +47,21 @@ local function put(key, member, till)
   end
 end
 
+-- `longest` is nil for none.
+local function longer(longest, left)
+  if not longest or left == ENDLESS or (longest ~= ENDLESS and left > longest) then return left end
+  return longest
+end
+
 -- Every operation reads before it writes, because a script that fails half-way is not rolled back. GET and not just
 -- PTTL, so that a key of another type is reported as such (WRONGTYPE).
 local function longest_hold(keys, token, reserved)
-  local longest, held, owner = FREE, {}, nil
+  local longest, held, owner = nil, {}, nil
   for i, key in ipairs(keys) do
     local value, shared, trouble = look(key)
     if trouble then error(trouble) end
     if shared or (value and value ~= token and value ~= reserved) then
-      local left = shared and shared.till - milliseconds() or call('PTTL', key)
-      if left == ENDLESS or (longest ~= ENDLESS and left > longest) then longest = left end
+      longest = longer(longest, shared and shared.till - milliseconds() or call('PTTL', key))
       owner = owner or (shared and shared.holders) or value
       held[i] = true
     end
@@ -64,9 +70,25 @@ local function longest_hold(keys, token, reserved)
 end
 
 local function refusal(longest, owner, waiting)
-  local prefix = text(longest) .. ' ' .. (waiting or '')
+  local prefix = HELD .. ' ' .. text(longest) .. ' ' .. (waiting or '')
   if type(owner) == 'number' then return prefix .. '+' .. text(owner) end
   owner = owner or ''
   -- @include signature
   return prefix .. signature
+end
+
+local function released(is_gone, contended)
+  if is_gone then return contended and GONE_WITH_WAITERS or GONE end
+  return contended and FREE_WITH_WAITERS or FREE
+end
+
+-- Sets a key, or refreshes it. Requests may arrive late and in another order: none of them shortens what a later one was
+-- granted.
+-- Protocol 6.2
+local function hold(key, token, ttl)
+  if call('GET', key) == token then
+    call('PEXPIRE', key, ttl, 'GT')
+  else
+    call('SET', key, token, 'PX', ttl)
+  end
 end

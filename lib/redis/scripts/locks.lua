@@ -1,48 +1,61 @@
 -- The script of all requests about locks.
--- KEYS: none. A key that the user must not access then fails only the request that it belongs to. Only the nodes of a
--- cluster need KEYS, and those are refused.
--- ARGV: the name of the marker (empty without a guard), its nonce, the history (empty where it is not to be compared), the
--- name of the counters, and the request: its name, with its parts in the further arguments, or a list as JSON.
--- Reply: an answer for each request, then the reply to TIME if one of them needed it.
+-- KEYS: none, so that a key which the user must not access fails only the request that it belongs to. On a cluster the
+-- keys, by which their node is found.
+-- ARGV: the name of the marker (empty without the guard), the `maxTtl` of the process, the name of the counters, and the
+-- request: its name, with its parts in the further arguments, or a list as JSON.
+-- Reply: an answer for each request, then `from` of the marker if one of them passed the gate.
 
--- Most requests need no clock and many need no marker: both are read once, on first use.
 local call, pcall_redis = redis.call, redis.pcall
-local marker, nonce, history, counters, what = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local time, marked
+local marker, max_ttl, counters, what = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+-- Read once, on first use.
+local time
+local is_first, wait, from, cause = false, nil, nil, nil
+local given
 
 -- Nearly every lock needs no more than this. It comes before any function is defined: each run of a script defines its
 -- functions anew, which takes longer than the request itself.
+if what == 'take' or what == 'join' then
+  -- @include gate
+  if wait > 0 then return { QUARANTINED .. ' ' .. string.format('%.0f', wait) } end
+end
 if what == 'take' then
-  local key, token, ttl, queue, waiter, waited = unpack(ARGV, 6)
+  local key, token, ttl, queue, waiter, waited, reserve_for = unpack(ARGV, 5)
   local answer
-  -- @include take
-  if answer then return { answer, time } end
+  -- @include acquire-one
+  if answer then return { answer, from } end
 elseif what == 'give' then
-  local key, token, queue = unpack(ARGV, 6)
+  local key, token, queue = unpack(ARGV, 5)
   local answer
-  -- @include give
+  -- @include release-one
   if answer then return { answer } end
 elseif what == 'join' then
-  local key, token, ttl, barrier = unpack(ARGV, 6)
+  local key, token, ttl, barrier = unpack(ARGV, 5)
   local answer
-  -- @include join
-  if answer then return { answer, time } end
+  -- @include acquire-shared-one
+  if answer then return { answer, from } end
 elseif what == 'part' then
-  local key, token, queue = unpack(ARGV, 6)
+  local key, token, queue = unpack(ARGV, 5)
   local answer
-  -- @include part
-  if answer then return { answer, time } end
+  -- @include release-shared-one
+  if answer then return { answer } end
 end
+
+-- They give nothing: they delete what is the caller's own, or write what only refuses others.
+-- Protocol 8.3
+local ungated = {
+  give = true,
+  part = true,
+  release = true,
+  release_shared = true,
+  leave = true,
+  inspect = true,
+  raise_barrier = true,
+}
 
 local function define_operations()
   local function clock()
     if not time then time = call('TIME') end
     return time
-  end
-
-  local function is_marked()
-    -- @include check-marker
-    return marked
   end
 
   local function milliseconds()
@@ -54,11 +67,17 @@ local function define_operations()
   end
 
   -- @include contents
-  -- @include waiting
+  -- @include wake
   local operations = {}
-  -- @include operations
-  -- @include sharing
-  -- @include permits
+  -- @include acquire
+  -- @include extend
+  -- @include draw
+  -- @include release
+  -- @include leave
+  -- @include inspect
+  -- @include probe
+  -- @include pick
+  -- @include shared
   return operations
 end
 
@@ -70,34 +89,36 @@ local function general(name)
   return operations[name]
 end
 
-local function take(key, token, ttl, queue, waiter, waited)
+local function take(key, token, ttl, queue, waiter, waited, reserve_for)
   local answer
-  -- @include take
-  return answer or general('acquire')({ key }, token, ttl, { queue }, waiter, waited)
+  -- @include acquire-one
+  return answer or general('acquire')({ key }, token, ttl, { queue }, waiter, waited, reserve_for)
 end
 
 local function give(key, token, queue)
   local answer
-  -- @include give
-  return answer or general('release')({ key }, token, '0', { queue })
+  -- @include release-one
+  local was_given = given
+  given = nil
+  return answer or general('release')({ key }, token, '0', { queue }, was_given)
+end
+
+local function carry_out(name, ...)
+  if not ungated[name] then
+    -- @include gate
+    if wait > 0 then return QUARANTINED .. ' ' .. string.format('%.0f', wait) end
+  end
+  local operation = name == 'take' and take or name == 'give' and give or general(name)
+  return operation(...)
 end
 
 local answers = {}
-local first = string.sub(what, 1, 1)
-local alone = first == '[' and cjson.decode(what) or { { what, unpack(ARGV, 6) } }
-local groups = first == '{' and cjson.decode(what).groups or { { marker, nonce, history, counters, alone } }
-for _, group in ipairs(groups) do
-  local requests
-  marker, nonce, history, counters, requests = unpack(group)
-  marked = nil
-  for _, request in ipairs(requests) do
-    local name = request[1]
-    local operation = name == 'take' and take or name == 'give' and give or general(name)
-    local done, answer = pcall(operation, unpack(request, 2))
-    -- Before Redis 7 an error is a text that begins with its place.
-    if not done and type(answer) == 'string' then answer = { err = (string.gsub(answer, '^.-user_script: ?%d+: ', '')) } end
-    answers[#answers + 1] = answer
-  end
+local requests = string.sub(what, 1, 1) == '[' and cjson.decode(what) or { { what, unpack(ARGV, 5) } }
+for _, request in ipairs(requests) do
+  local done, answer = pcall(carry_out, unpack(request))
+  -- Before Redis 7 an error is a text that begins with its place.
+  if not done and type(answer) == 'string' then answer = { err = (string.gsub(answer, '^.-user_script: ?%d+: ', '')) } end
+  answers[#answers + 1] = answer
 end
-answers[#answers + 1] = time
+answers[#answers + 1] = wait == 0 and from or nil
 return answers

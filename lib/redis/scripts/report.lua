@@ -1,23 +1,31 @@
--- Reports what a server is, and its marker. INFO can be denied: its fields are empty then. A node of a cluster may not own
--- the marker's key; the error is ignored, because the node is refused for another reason.
--- KEYS or ARGV: the marker, or nothing.
--- Reply: the time in milliseconds, the fields of INFO_SECTIONS, and those of MARKER_FIELDS.
--- Protocol 8.2
-local time = redis.call('TIME')
+-- Says what a server is, and is the first call over each connection.
+-- ARGV: the name of the marker (empty without the guard), and the `maxTtl` of the process in milliseconds (empty: the
+-- marker is read, and never written).
+-- Reply: the time in milliseconds, the fields of INFO_SECTIONS, the run and `from` of the marker, the milliseconds until
+-- the server votes, and why the marker was written now.
+-- Protocol 8.4
+local call = redis.call
+local marker, max_ttl = ARGV[1], tonumber(ARGV[2])
+local time = call('TIME')
 local report = { string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)) }
-local isCluster = false
-local function read(section, fields)
-  local text = redis.pcall('INFO', section)
+for _, section in ipairs(INFO_SECTIONS) do
+  local text = redis.pcall('INFO', section[1])
   if type(text) ~= 'string' then text = '' end
-  if string.find(text, '_mode:cluster', 1, true) then isCluster = true end
-  for _, field in ipairs(fields) do
+  for _, field in ipairs(section[2]) do
     report[#report + 1] = string.match(text, '\n' .. field .. ':([^\r\n]*)') or ''
   end
 end
-for _, section in ipairs(INFO_SECTIONS) do read(section[1], section[2]) end
-local fields = MARKER_FIELDS
-local name = KEYS[1] or ARGV[1]
-local marker = name and redis.pcall('HMGET', name, unpack(fields)) or {}
-if marker.err and not isCluster then return marker end
-for i = 1, #fields do report[#report + 1] = marker[i] or '' end
+if marker == '' then return report end
+local is_first, wait, from, cause = true, nil, nil, nil
+local is_suitable = report[RUN_PLACE] ~= '' and report[ROLE_PLACE] == 'master'
+for _, place in ipairs(MODE_PLACES) do is_suitable = is_suitable and report[place] ~= 'cluster' end
+if max_ttl and is_suitable then
+  -- @include gate
+end
+local written = is_suitable and redis.pcall('HMGET', marker, 'run', 'from') or {}
+if written.err then error({ err = AT_GATE .. written.err }) end
+report[#report + 1] = written[1] or ''
+report[#report + 1] = written[2] or ''
+report[#report + 1] = string.format('%.0f', wait or 0)
+report[#report + 1] = cause or ''
 return report

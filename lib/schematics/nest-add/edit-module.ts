@@ -46,7 +46,6 @@ function registration(quote: string, unit: string): string[] {
     `${unit.repeat(2)}],`,
     `${unit.repeat(2)}// For development: locks stop for so long if two masters restart.`,
     `${unit.repeat(2)}ttl: ${quoted('2s')},`,
-    `${unit.repeat(2)}maxTtl: ${quoted('2s')},`,
     `${unit}},`,
     ')',
   ];
@@ -226,10 +225,6 @@ function apply(text: string, changes: readonly Change[]): string {
   return changed;
 }
 
-function endWithComments(typescript: TypeScript, text: string, position: number): number {
-  return typescript.getTrailingCommentRanges(text, position)?.at(-1)?.end ?? position;
-}
-
 function indentationAt(text: string, position: number): string {
   return /^[ \t]*/.exec(lineUpTo(text, position))?.[0] ?? '';
 }
@@ -251,6 +246,8 @@ interface Style {
   readonly semicolon: string;
 }
 
+// Not by `MetadataManager` of @nestjs/schematics: where `imports` is a variable, a spread or a computed name, it adds a
+// second one that replaces it, and it imports only files of the application.
 // Changes only what is certain to mean the same in every such file: a class with `@Module({ imports: [...] })`, or
 // without `imports`. Without a `className`, that is the only class with `@Module` in the file.
 export function registerIn(typescript: TypeScript, text: string, className: string | undefined): Edit {
@@ -331,7 +328,8 @@ function importOf(typescript: TypeScript, file: ts.SourceFile, style: Style): Ch
     const start = /^#!.*\r?\n/.exec(file.text)?.[0].length ?? 0;
     return [{ start, end: start, text: `${line}\n` }];
   }
-  const end = endWithComments(typescript, file.text, last.end);
+  // Behind a comment on the same line.
+  const end = last.end + file.text.slice(last.end).search(/\r?$/m);
   return [{ start: end, end, text: `\n${line}` }];
 }
 
@@ -364,16 +362,12 @@ function registrationIn(
 
   const array = property.initializer;
   const indentation = indentationAt(text, array.getStart(file));
-  const last = array.elements.at(-1);
-  if (isPlain(array, array.elements) && (!last || !array.getText(file).includes('\n'))) {
+  // The first, so that the comments and the comma at the end stay as they are.
+  if (!array.getText(file).includes('\n') && isPlain(array, array.elements)) {
     const elements = array.elements.map((element) => element.getText(file));
-    return replace(array, list(indentation, [...elements, call(indentation)]));
+    return replace(array, list(indentation, [call(indentation), ...elements]));
   }
-  const start = last ? last.end : array.getStart(file) + 1;
-  const end = last ? endWithComments(typescript, text, array.elements.end) : start;
-  const between = last ? text.slice(start, end) : '';
-  const comma = last && !array.elements.hasTrailingComma ? ',' : '';
-  const isClosedBelow = text.slice(end, array.end).includes('\n');
-  const close = isClosedBelow ? '' : `\n${indentation}`;
-  return { start, end, text: `${comma}${between}\n${indentation}${unit}${call(indentation)},${close}` };
+  const start = array.getStart(file) + 1;
+  const gap = /^[ \t]*\r?\n/.test(text.slice(start)) ? '' : `\n${indentation}${unit}`;
+  return { start, end: start, text: `\n${indentation}${unit}${call(indentation)},${gap}` };
 }

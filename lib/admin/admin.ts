@@ -1,0 +1,11 @@
+export { quorumOf } from '../redlock/quorum.js';
+export { resolveResources } from '../settings/resources.js';
+export { permits as parsePermits, type Settings } from '../settings/settings.js';
+export { addressesIn } from '../redis/urls.js';
+export { type Examination, examine } from './examination.js';
+export { judge, type Verdict } from './findings.js';
+export { type JobStatus, listJobs, readJobStatus } from './job-status.js';
+export { type ListedLock, listLocks } from './list-locks.js';
+export { isVital } from './permissions.js';
+export { type AdminContext, adminContext, inSession, type Session } from './session.js';
+export { ExaminedMasters, middleOf, waitOf } from './votes.js';

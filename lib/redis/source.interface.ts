@@ -1,0 +1,69 @@
+import type { ClusterOptions, RedisOptions } from 'ioredis';
+
+/**
+ * The address of a master: a `redis://` or `rediss://` URL, the path of a unix socket, a `redis+sentinel://` or
+ * `rediss+sentinel://` URL with the sentinels that watch it and its name, a `redis+cluster://` or `rediss+cluster://` URL
+ * with nodes of a cluster, the options of an ioredis client, the nodes of a cluster with such options, or a client or a
+ * `Cluster` (of ioredis 5 or 6), whose settings are copied. A cluster is one master.
+ */
+export type RedisMasterSource = string | RedisOptions | RedisClusterOptions | RedisClientSource | RedisClusterSource;
+
+/** An ioredis client as a source of settings: the library copies the settings and does not use the client itself. */
+export interface RedisClientSource {
+  /** The status of the connection, as ioredis reports it. */
+  readonly status: string;
+  /** `false`: the `Cluster` of ioredis is a source of its own. */
+  readonly isCluster: boolean;
+  /** Creates another client with the same settings, except for those in `override`. */
+  duplicate(override?: object): object;
+}
+
+/**
+ * A Redis Cluster as one master: some of its nodes, and settings of ioredis that apply to the connections to all of
+ * them, such as `username`, `password`, `tls` and `family`. `keyPrefix` is ignored.
+ */
+export interface RedisClusterOptions extends Omit<
+  RedisOptions,
+  'host' | 'port' | 'path' | 'sentinels' | 'name' | 'db' | 'natMap'
+> {
+  /**
+   * At least one node, better several: `'host:port'`, a `redis://` or `rediss://` URL, or `{ host, port }`, with port
+   * 6379 by default and IPv6 addresses in brackets. The others are read from these. User, password, TLS and family of a
+   * URL apply to all nodes.
+   */
+  readonly cluster: readonly (string | RedisClusterNode)[];
+  /**
+   * The addresses by which this process reaches the nodes, if they announce others, as ioredis takes them.
+   * @default the addresses that the nodes announce
+   */
+  readonly natMap?: ClusterOptions['natMap'];
+}
+
+/** One node of a cluster. */
+export interface RedisClusterNode {
+  /** Its name or address. */
+  readonly host: string;
+  /**
+   * Its port.
+   * @default 6379
+   */
+  readonly port?: number;
+}
+
+/**
+ * An ioredis `Cluster` client (of ioredis 5 or 6) as a source of settings: the library copies its startup nodes and its
+ * options, and does not use the client itself.
+ */
+export interface RedisClusterSource {
+  /** Distinguishes a `Cluster` from a client of one server. */
+  readonly isCluster: boolean;
+  /** The settings of the client. */
+  readonly options: {
+    /** Settings of the connections to the nodes. */
+    readonly redisOptions?: object | undefined;
+  };
+  /** Creates another client with the same startup nodes and settings, except for those in `overrideOptions`. */
+  duplicate(overrideStartupNodes?: never[], overrideOptions?: object): object;
+  /** The nodes that the client knows. A client of one server has no such method. */
+  nodes(): object[];
+}

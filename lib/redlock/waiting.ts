@@ -1,0 +1,17 @@
+import type { LockError } from './errors.js';
+import type { Plan } from './plan.js';
+import type { QuorumCall } from './quorum.js';
+
+// When a call asks the masters, and how: the one seam for everything that knows of other calls for the same resources.
+export interface Waiting {
+  // Resolves when it is its turn; with `undefined` if the call may not ask any more, because its time is over.
+  plan(attempt: number): Plan | Promise<Plan | undefined>;
+  // Has the outcome of an attempt before anything else happens.
+  note(quorumCall: QuorumCall, isTaken: boolean): void;
+  // Resolves when another attempt is worth it, or the time is over.
+  pause(quorumCall: QuorumCall): Promise<void>;
+  // Why nothing was granted, once the time is over.
+  failure(): Promise<LockError>;
+  // No attempt follows.
+  end(): void;
+}
