@@ -40,7 +40,7 @@ export const FEW = [OURS, 'redlock5', 'redis-semaphore'];
 
 /** Loads a contender, and nothing of the others: what a process loads is measured, too. Returns what connects it. */
 export async function loadContender(name) {
-  const isOurs = /^(ours|one-server|cluster)/.test(name);
+  const isOurs = /^ours/.test(name);
   const file = isOurs ? 'ours.mjs' : name === BEFORE ? 'ours.mjs?before' : `${name.replace('-10ms', '')}.mjs`;
   const { connect } = await import(`./contenders/${file}`);
   return (urls, settings) => connect(urls, settings, name);

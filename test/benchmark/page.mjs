@@ -86,7 +86,6 @@ const LIBRARIES = [
 const PROMISED = '64 at a time';
 const P50 = 'and release p50';
 const CPU = 'client us/lock';
-const SERVER = 'server us/lock';
 const RATE = 'locks/s';
 
 /** The parts of docs/performance.md, as Markdown, by their names. */
@@ -97,7 +96,6 @@ function partsOf(table) {
     libraries: librariesPart(cost, latency),
     waiting: waitingPart(table),
     features: featuresPart(table, cost, latency),
-    cluster: clusterPart(table),
     network: networkPart(table),
     failing: failingPart(table),
   };
@@ -159,21 +157,6 @@ function featuresPart(table, cost, latency) {
     ['`withLock`: CPU', call('LockService.withLock'), '', ''],
     ['`@WithLock`: CPU', call('@WithLock'), '', ''],
   ]);
-}
-
-function clusterPart(table) {
-  const one = table('cluster', 'One at a time');
-  const many = table('cluster', PROMISED);
-  const rows = [
-    ['in all partitions', 'cluster'],
-    ['with `batchPartitions`', 'cluster-batched'],
-    ['with one tag', 'cluster-one-tag'],
-  ].map(([title, name]) => [
-    title,
-    one.text(name, P50, 1),
-    ...[CPU, SERVER, RATE].map((column) => many.text(name, column, 1)),
-  ]);
-  return markdownTable([['keys', 'time', 'client CPU', 'server CPU', 'locks/s'], ...rows]);
 }
 
 function networkPart(table) {

@@ -294,25 +294,6 @@ describe.each(ADAPTERS)('The page of the dashboard on $platform', ({ platform, a
     await (await waiting).release();
   });
 
-  it.each(['desktop', 'phone'] as const)(
-    'shows for which kinds of resources calls have waited, on a %s',
-    async (size) => {
-      const { url, locks } = await start(adapter);
-      const page = await open(`${url}/admin/locks`, size, 'dark');
-      const hot = page.getByRole('region', { name: 'Hot resources of this instance' });
-      await expect(hot.count()).resolves.toBe(0);
-      for (const name of ['hot:1', `${'customer-of-a-tenant'.repeat(5)}:1`]) {
-        await using _ = await locks.acquire(name, '5m');
-        await expect(locks.acquire(name, { wait: 0 })).rejects.toMatchObject({ code: 'LOCK_NOT_ACQUIRED' });
-        await expect(locks.acquire(name, { wait: '300ms' })).rejects.toMatchObject({ code: 'LOCK_NOT_ACQUIRED' });
-      }
-      const row = hot.getByRole('row').filter({ hasText: 'hot:*' });
-      await row.getByText(/^1 call · longest 0\.\d s · 99 % within 0\.\d s · 1 refused at once$/).waitFor();
-      await row.getByText(`holders: ${locks.status().instance} 0.`).waitFor();
-      expect([await misplaced(page), await tooFaint(page)]).toEqual([[], []]);
-    },
-  );
-
   it.each(['desktop', 'phone'] as const)('shows jobs that have finished and failed, and fits a %s', async (size) => {
     const { url, locks } = await start(adapter, undefined, WITH_JOBS);
     const { instance } = locks.status();

@@ -14,7 +14,7 @@ export function servesNestedCalls(open: () => Promise<Arena>): void {
         turns.push('both');
         return lock.release();
       });
-      const inner = await contender!.acquire('b', '5s', WAIT, outer.resources);
+      const inner = await contender!.acquire('b', '5s', WAIT, true);
       turns.push('nested');
       await inner.release();
       await outer.release();

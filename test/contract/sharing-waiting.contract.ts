@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { acquiring, extending, inspecting, picking, releasing, sharing } from '../support/ask.js';
+import { acquiring, inspecting, picking, releasing, sharing } from '../support/ask.js';
 import { eventually } from '../support/eventually.js';
 import type { Process } from '../support/waiting-process.js';
 import { GRANTED, GRANTED_AMONG_OTHERS, OnStage, type Stage } from './stage.js';
@@ -58,10 +58,9 @@ export function sharedWaitingContract(kind: string, prepare: () => Promise<Stage
     });
 
     it('goes on to wake shared waiters when one of them is granted without a notification', async () => {
-      await ask(acquiring([key], 'writer'));
+      await ask(acquiring([key], 'writer', { ttl: 500 }));
       await first.share([key], 20_000);
       await second.share([key], 10_000);
-      await ask(extending([key], 'writer', 1));
       await eventually(async () => (await first.share([key], 20_000)).kind === 'granted');
       await second.wakes();
     });
@@ -101,9 +100,8 @@ export function sharedWaitingContract(kind: string, prepare: () => Promise<Stage
 
     it('wakes a process that waits for an exclusive key, when a shared request is deferred although the key is free', async () => {
       await second.want([key], 60_000);
-      await ask(acquiring([key], 'writer'));
+      await ask(acquiring([key], 'writer', { ttl: 500 }));
       await second.take([key], 60_000);
-      await ask(extending([key], 'writer', 1));
       await eventually(async () => {
         await first.share([key], 10_000);
         return second.woken.length > 0;
@@ -167,7 +165,7 @@ export function sharedWaitingContract(kind: string, prepare: () => Promise<Stage
 
     it('passes over a shared waiter that does not listen', async () => {
       await ask(acquiring([key], 'writer'));
-      const queue = { queues: [`queue:${key}`], waiter: 'deaf', waited: 60_000 };
+      const queue = { queues: [`queue:${key}`], waiter: 'deaf', waited: 60_000, reserveFor: 50 };
       await first.ask(sharing([key], 'deaf', { waited: 60_000, queue }));
       await second.share([key]);
       await ask(releasing([key], 'writer'));

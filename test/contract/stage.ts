@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, expect } from '@jest/globals';
-import type { Master, MasterReply, MasterRequest } from '../../lib/core/master.interface.js';
+import type { Master, MasterReply, MasterRequest } from '../../lib/masters/master.interface.js';
 import { ask } from '../support/ask.js';
 import { Process } from '../support/waiting-process.js';
 
 export const GRANTED: MasterReply = { kind: 'granted' };
 export const GRANTED_AMONG_OTHERS: MasterReply = { kind: 'granted', hasWaiters: true };
-export const HEALED: MasterReply = { kind: 'granted', healed: true };
+export const GONE: MasterReply = { kind: 'gone' };
 /** Microseconds, in the year 2199: Lua must not lose a digit. */
 export const LARGE = 7_258_118_399_999_999;
 

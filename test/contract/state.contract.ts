@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import type { MasterReply } from '../../lib/core/master.interface.js';
-import type { Ballot, StateReport } from '../../lib/core/state/state-entry.js';
-import { acquiring, releasing } from '../support/ask.js';
+import type { MasterReply } from '../../lib/masters/master.interface.js';
+import type { StateReport } from '../../lib/fencing/state-entry.js';
+import { acquiring, ANY_CONNECTION, releasing } from '../support/ask.js';
 import { LARGE, OnStage, type Stage } from './stage.js';
 
 const DAY = 86_400_000;
@@ -21,13 +21,12 @@ export function stateContract(kind: string, prepare: () => Promise<Stage>): void
       await ask(acquiring([key], 'mine'));
     });
 
-    const ballot = (number: number, id = 'a'): Ballot => ({ number, id });
-    const open = (with_: Ballot, token = 'mine'): Promise<MasterReply> =>
-      ask({ op: 'open-state', keys: [key], entry, token, generation: '', ballot: with_, life: 30 * DAY });
-    const write = (with_: Ballot, json: string, sequence = 0, token = 'mine'): Promise<MasterReply> =>
+    const open = (number: number, token = 'mine'): Promise<MasterReply> =>
+      ask({ op: 'open-state', keys: [key], entry, token, marker: '', since: ANY_CONNECTION, number, life: 30 * DAY });
+    const write = (number: number, json: string, sequence = 0, token = 'mine'): Promise<MasterReply> =>
       ask({
-        ...{ op: 'write-state', keys: [key], entry, token, generation: '', life: 30 * DAY, json },
-        version: { ...with_, sequence },
+        ...{ op: 'write-state', keys: [key], entry, token, marker: '', since: ANY_CONNECTION, life: 30 * DAY, json },
+        version: { number, sequence },
       });
     const read = async (): Promise<StateReport> => {
       const reply = await ask({ op: 'read-state', keys: [key], entry });
@@ -38,94 +37,82 @@ export function stateContract(kind: string, prepare: () => Promise<Stage>): void
 
     it('is empty before the first write, also when it has been opened', async () => {
       expect((await read()).entry).toBeUndefined();
-      expect(await open(ballot(5))).toMatchObject({ kind: 'granted', state: { isFirst: true, generation: '' } });
-      expect((await read()).entry).toEqual({ promised: ballot(5), stored: undefined });
+      expect(await open(5)).toEqual({ kind: 'granted', state: { entry: undefined, marker: '' } });
+      expect((await read()).entry).toEqual({ claim: 5, stored: undefined });
     });
 
     it('gives the next holder what the last one wrote, byte by byte', async () => {
       const value = JSON.stringify({ text: 'line\nline  two \u2028 \u{1f512} \0', list: [1, null] });
-      await open(ballot(1));
-      expect(await write(ballot(1), value)).toEqual({ kind: 'granted' });
-      const reply = await open(ballot(2, 'b'));
-      expect(reply).toMatchObject({
-        state: { entry: { promised: ballot(1), stored: { json: value, life: 30 * DAY } } },
-      });
+      await open(1);
+      expect(await write(1, value)).toEqual({ kind: 'granted' });
+      const stored = { version: { number: 1, sequence: 0 }, json: value, life: 30 * DAY, marker: '' };
+      expect(await open(2)).toEqual({ kind: 'granted', state: { entry: { claim: 1, stored }, marker: '' } });
+      expect((await read()).entry).toEqual({ claim: 2, stored });
     });
 
-    it('reports the clock of the master, and when the value was written by it', async () => {
-      await open(ballot(1));
-      const before = (await read()).time;
-      await write(ballot(1), '1');
-      const { time, entry: written } = await read();
-      const at = written?.stored?.at ?? 0;
-      expect(at).toBeGreaterThanOrEqual(before);
-      expect(at).toBeLessThanOrEqual(time);
-      expect(Math.abs(time - Date.now())).toBeLessThan(60_000);
-    });
-
-    // Protocol 10.1 and 10.5
-    it.each<[string, Ballot, Ballot]>([
-      ['a smaller number', ballot(LARGE), ballot(LARGE - 1)],
-      ['the same number and a smaller id', ballot(LARGE, 'b'), ballot(LARGE, 'a')],
-      ['a smaller number, although its digits sort later', ballot(10), ballot(9)],
-      ['the same ballot', ballot(7), ballot(7)],
+    // Protocol 10.3
+    it.each([
+      ['a smaller number', LARGE, LARGE - 1],
+      ['a smaller number, although its digits sort later', 10, 9],
+      ['the same number', 7, 7],
     ])('refuses to be opened with %s', async (_, first, second) => {
       await open(first);
-      expect(await open(second)).toEqual({ ...REFUSED, promised: first });
-      expect((await read()).entry?.promised).toEqual(first);
+      expect(await open(second)).toEqual({ ...REFUSED, claim: first });
+      expect((await read()).entry?.claim).toBe(first);
     });
 
-    // Protocol 10.7
-    it('refuses a write whose ballot is smaller than the one that opened it last', async () => {
-      await open(ballot(LARGE - 1));
-      await write(ballot(LARGE - 1), '"first"');
-      await open(ballot(LARGE, 'b'));
-      expect(await write(ballot(LARGE - 1), '"late"', 1)).toEqual({ ...REFUSED, promised: ballot(LARGE, 'b') });
+    // Protocol 10.5
+    it('refuses a write whose number is smaller than the one that claimed it last', async () => {
+      await open(LARGE - 1);
+      await write(LARGE - 1, '"first"');
+      await open(LARGE);
+      expect(await write(LARGE - 1, '"late"', 1)).toEqual({ ...REFUSED, claim: LARGE });
       expect(await json()).toBe('"first"');
     });
 
-    it('accepts a write with a larger ballot that has not opened it here', async () => {
-      await open(ballot(1));
-      expect(await write(ballot(2), '2')).toEqual({ kind: 'granted' });
-      expect((await read()).entry).toMatchObject({ promised: ballot(2), stored: { json: '2' } });
+    // Protocol 10.5
+    it('accepts a write with a larger number that has not opened it here, and is claimed by it', async () => {
+      await open(1);
+      expect(await write(2, '2')).toEqual({ kind: 'granted' });
+      expect((await read()).entry).toMatchObject({ claim: 2, stored: { json: '2' } });
     });
 
-    // Protocol 10.7
+    // Protocol 10.5
     it('confirms a repeated write, and ignores an earlier one that arrives after it', async () => {
-      await open(ballot(1));
-      await write(ballot(1), '"second"', 11);
-      expect(await write(ballot(1), '"second"', 11)).toEqual({ kind: 'granted' });
-      expect(await write(ballot(1), '"first"', 9)).toEqual(REFUSED);
+      await open(1);
+      await write(1, '"second"', 11);
+      expect(await write(1, '"second"', 11)).toEqual({ kind: 'granted' });
+      expect(await write(1, '"first"', 9)).toEqual(REFUSED);
       expect(await json()).toBe('"second"');
     });
 
     // Protocol 10.4
     it('is open only to the holder of the lock', async () => {
-      expect(await open(ballot(1), 'yours')).toEqual(REFUSED);
-      await open(ballot(1));
-      expect(await write(ballot(1), '1', 0, 'yours')).toEqual(REFUSED);
+      expect(await open(1, 'yours')).toEqual(REFUSED);
+      await open(1);
+      expect(await write(1, '1', 0, 'yours')).toEqual(REFUSED);
       await ask(releasing([key], 'mine'));
-      expect(await write(ballot(1), '1')).toEqual(REFUSED);
-      expect((await read()).entry).toEqual({ promised: ballot(1), stored: undefined });
+      expect(await write(1, '1')).toEqual(REFUSED);
+      expect((await read()).entry).toEqual({ claim: 1, stored: undefined });
     });
 
-    it.each(['hello', 'hello world', '1 a 2', '1 a 2 b 0 5 6'])(
+    it.each(['hello', 'hello world', '1 2', '1 2 0 5 6'])(
       'refuses an entry of another program and leaves it alone: %j',
       async (value) => {
         await ask(acquiring([entry], value));
         const refused = { kind: 'refused', code: 'WRONGTYPE' };
-        expect(await open(ballot(1))).toMatchObject(refused);
-        expect(await write(ballot(1), '1')).toMatchObject(refused);
+        expect(await open(1)).toMatchObject(refused);
+        expect(await write(1, '1')).toMatchObject(refused);
         expect(await ask({ op: 'read-state', keys: [key], entry })).toMatchObject(refused);
         expect(await ask(acquiring([entry], value))).toMatchObject({ kind: 'granted' });
       },
     );
 
     it('can be cleared, and remembers its version', async () => {
-      await open(ballot(1));
-      await write(ballot(1), '1');
-      await write(ballot(1), '', 1);
-      expect((await read()).entry?.stored).toMatchObject({ json: '', version: { ...ballot(1), sequence: 1 } });
+      await open(1);
+      await write(1, '1');
+      await write(1, '', 1);
+      expect((await read()).entry?.stored).toMatchObject({ json: '', version: { number: 1, sequence: 1 } });
     });
   });
 }

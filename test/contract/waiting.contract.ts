@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import type { MasterReply } from '../../lib/core/master.interface.js';
+import type { HeldReply, MasterReply } from '../../lib/masters/master.interface.js';
 import { acquiring, extending, inspecting, releasing } from '../support/ask.js';
 import { eventually } from '../support/eventually.js';
 import type { Process } from '../support/waiting-process.js';
@@ -61,19 +61,6 @@ export function waitingContract(kind: string, prepare: () => Promise<Stage>): vo
       expect(first.woken).toEqual([]);
     });
 
-    it('gives the place of a process that leaves to its next waiter, with the age of that one', async () => {
-      await first.take([key], 30_000);
-      await second.take([key], 20_000);
-      const leaving = { op: 'leave', keys: [key], queues: [`queue:${key}`], waiter: first.name } as const;
-      await first.ask({ ...leaving, nextWaited: 10_000 });
-      await ask(releasing([key], 'holder'));
-      await second.wakes();
-      expect(await second.take([key], 20_000)).toEqual(GRANTED_AMONG_OTHERS);
-      expect(first.woken).toEqual([]);
-      await second.give(key);
-      await first.wakes();
-    });
-
     // Protocol 5.3
     it('keeps the place of a process that asks again', async () => {
       await first.take([key], 100);
@@ -90,6 +77,20 @@ export function waitingContract(kind: string, prepare: () => Promise<Stage>): vo
       const [, newcomer] = await Promise.all([ask(releasing([key], 'holder')), ask(acquiring([key], 'newcomer'))]);
       expect(newcomer).toMatchObject({ kind: 'held' });
       expect(await first.take([key])).toMatchObject({ kind: 'granted' });
+    });
+
+    // Protocol 5.4
+    it('keeps it for as long as the woken process has last said that it needs, and its place', async () => {
+      await first.take([key], 100);
+      await second.take([key], 50);
+      await first.take([key], 0, 1_000);
+      const [, newcomer] = await Promise.all([ask(releasing([key], 'holder')), ask(acquiring([key], 'newcomer'))]);
+      const { remaining = 0 } = newcomer as HeldReply;
+      // Both in one turn: a server that is busy may take half a second for them.
+      expect(remaining).toBeGreaterThan(500);
+      expect(remaining).toBeLessThanOrEqual(1_000);
+      await first.wakes();
+      expect(second.woken).toEqual([]);
     });
 
     it('gives the key to others when the woken process does not take it', async () => {

@@ -28,7 +28,7 @@ const untyped = (value: unknown): never => value as never;
 describe('Validation at boot', () => {
   /** Invalid options of a decorator and of an interceptor, and what the message says after the name of their owner. */
   const WRONG_CALLS: [unknown, object, string][] = [
-    ['5m', {}, ': ttl must be at most maxTtl, which is 30000 ms: raise maxTtl for the module, got "5m"'],
+    ['5m', {}, ': ttl is 300000 ms, and must be at most maxTtl, which is 30000 ms: raise the option `maxTtl` of the '],
     ['5s', { minHold: '7s', maxHold: '6s' }, ': minHold must be at most maxHold, which is 6000 ms, got "7s"'],
     ['5s', { reentrant: 1 }, ': reentrant must be true or false, got 1'],
     ['5s', { onLock: 'skip' }, ' may hold known options only (did you mean onLocked?), got "onLock"'],
@@ -37,7 +37,7 @@ describe('Validation at boot', () => {
   describe.each(WRONG_CALLS)('The ttl %j with the options %j is refused at boot', (ttl, options, message) => {
     it('on @WithLock, with the name of the method', async () => {
       const Job = jobUnder('a', { ttl: ttl as Duration, ...options });
-      const error = await refusalOf(() => boot({ imports: [new Locks().module()], providers: [Job] }));
+      const error = await refusalOf(() => boot({ imports: [new Locks(3).module()], providers: [Job] }));
       expect(error.message).toContain(`@WithLock on Job.run${message}`);
     });
 
@@ -48,7 +48,7 @@ describe('Validation at boot', () => {
         @UseInterceptors(LockInterceptor('cart', { ttl: ttl as Duration, ...options }))
         get(): void {}
       }
-      const error = await refusalOf(() => boot({ imports: [new Locks().module()], controllers: [Carts] }));
+      const error = await refusalOf(() => boot({ imports: [new Locks(3).module()], controllers: [Carts] }));
       expect(error.message).toContain(`LockInterceptor on Carts.get${message}`);
     });
   });
@@ -62,24 +62,38 @@ describe('Validation at boot', () => {
       ['a value', { provide: 'W', useValue: new Wrong() }],
       ['the result of a factory', { provide: 'W', useFactory: () => new Wrong() }],
     ])('%s', async (_, provider) => {
-      const error = await refusalOf(() => boot({ imports: [new Locks().module()], providers: [provider] }));
+      const error = await refusalOf(() => boot({ imports: [new Locks(3).module()], providers: [provider] }));
       expect(error.option).toBe('@WithLock on Job.run: ttl');
     });
 
     it('a controller and a subclass', async () => {
       @Controller()
       class Subclass extends Wrong {}
-      const error = await refusalOf(() => boot({ imports: [new Locks().module()], controllers: [Subclass] }));
+      const error = await refusalOf(() => boot({ imports: [new Locks(3).module()], controllers: [Subclass] }));
       expect(error.option).toBe('@WithLock on Job.run: ttl');
     });
 
     it('a method of another service, to which only the options of that service apply', async () => {
-      const [main, billing] = [new Locks(1, { maxTtl: '3h' }), new Locks(1, { name: 'billing' })];
+      const [main, billing] = [new Locks(3, { maxTtl: '3h' }), new Locks(3, { name: 'billing' })];
       await boot({ imports: [main.module(), billing.module()], providers: [Wrong] });
       const WrongBilling = jobUnder('a', { ttl: '2h', service: 'billing' });
       const start = () => boot({ imports: [main.module(), billing.module()], providers: [WrongBilling] });
       expect((await refusalOf(start)).option).toBe('@WithLock on Job.run: ttl');
     });
+  });
+});
+
+describe.each(['redis+sentinel://127.0.0.1:1/locks', 'redis+cluster://127.0.0.1:1'])('Beside the master %s', (url) => {
+  const masters = [url, 'redis://127.0.0.1:2', 'redis://127.0.0.1:3'];
+
+  it('the restart guard is off by default', async () => {
+    const app = await boot({ imports: [RedlockModule.forRoot({ masters, lazyConnect: true })] });
+    expect(app.get(LockService).status().masters).toHaveLength(3);
+  });
+
+  it('the restart guard is refused', async () => {
+    const start = () => boot({ imports: [RedlockModule.forRoot({ masters, restartGuard: true })] });
+    expect((await refusalOf(start)).message).toMatch(/^restartGuard must be false with a (?:Sentinel group|cluster)/);
   });
 });
 
@@ -220,11 +234,13 @@ describe('Hostile options', () => {
       expect((await refusalOf(() => LockInterceptor('a', { ttl: 10, service: name }))).option).toBe(
         'LockInterceptor: service',
       );
-      const decorate = WithLock('a', { ttl: 10, service: name }) as MethodDecorator;
+      const decorate = WithLock('a', { ttl: 10, service: name });
       class Jobs {
         async run(): Promise<void> {}
       }
-      const use = () => untyped(decorate(Jobs.prototype, 'run', { value: async () => Promise.resolve() }));
+      const use = (): void => {
+        decorate(Jobs.prototype, 'run', { value: async () => Promise.resolve() });
+      };
       expect((await refusalOf(use)).option).toBe('@WithLock on Jobs.run: service');
     });
 

@@ -108,7 +108,7 @@ describe('Boot on real masters', () => {
 
   it('closes the connections of all services when one of them ends the boot', async () => {
     const services = ['a', 'b'].map((name) => RedlockModule.forRoot({ name, masters: urls, restartGuard: false }));
-    const Job = jobUnder('job', { ttl: '2m', service: 'a' });
+    const Job = jobUnder('job', { ttl: 9, service: 'a' });
     await expect(boot({ imports: services, providers: [Job] })).rejects.toThrow('ttl');
     await expect(boot({ imports: services.reverse(), providers: [Job] })).rejects.toThrow('ttl');
   });

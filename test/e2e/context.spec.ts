@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
-import { LockReentryError, LockService, WithLock } from 'nestjs-redlock';
+import { LockReentryError, LockService, WithLock, type WithLockOptions } from 'nestjs-redlock';
+import { AsyncResource } from 'node:async_hooks';
 import { setImmediate as turn } from 'node:timers/promises';
 import { boot } from './support/applications.js';
 import { deferred, settle } from './support/deferred.js';
@@ -116,6 +117,56 @@ describe('A nested call for a resource that its call chain holds', () => {
       await locks.clock.advance(1_000);
       await Promise.all([one, other]);
       expect(stock).toBe(6);
+    });
+  });
+
+  describe('that a queue of the application starts when a task of the holder ends', () => {
+    /** One after the other, each from the end of the one before: as p-queue, Bottleneck, async and concatMap do. */
+    class Queue {
+      private readonly tasks: (() => Promise<void>)[] = [];
+
+      add<T>(task: () => Promise<T>): Promise<T> {
+        return new Promise((resolve, reject) => {
+          this.tasks.push(() => task().then(resolve, reject));
+          if (this.tasks.length === 1) void this.next();
+        });
+      }
+
+      private async next(): Promise<void> {
+        await this.tasks[0]?.();
+        this.tasks.shift();
+        if (this.tasks.length > 0) void this.next();
+      }
+    }
+
+    const outcomeWith = async (
+      options: WithLockOptions,
+      bind: (task: () => Promise<boolean>) => () => Promise<boolean>,
+    ) => {
+      const queue = new Queue();
+      const [task, work] = [deferred(), deferred()];
+      const holder = service.withLock('a', '5s', async () => {
+        await queue.add(() => task.promise);
+        await work.promise;
+      });
+      await settle();
+      const inside = (): boolean => service.current('a')?.mode === 'exclusive';
+      const other = queue.add(bind(() => service.withLock('a', options, inside))).catch((error: unknown) => error);
+      task.resolve();
+      await settle();
+      work.resolve();
+      await holder;
+      await locks.clock.advance(1_000);
+      return other;
+    };
+    it.each(['exclusive', 'shared'] as const)('never joins that lock unasked: %s', async (mode) => {
+      const error = await outcomeWith({ mode }, (task) => task);
+      expect(error).toBeInstanceOf(LockReentryError);
+      expect((error as Error).message).toContain('give it AsyncResource.bind(task)');
+    });
+
+    it('waits for that lock if the task is bound to its own call chain', async () => {
+      expect(await outcomeWith({ wait: '5s' }, (task) => AsyncResource.bind(task))).toBe(true);
     });
   });
 

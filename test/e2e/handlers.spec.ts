@@ -385,7 +385,7 @@ describe('The decorated method', () => {
 
   it('may be named by a symbol, and composes with applyDecorators', async () => {
     const method = Symbol('method');
-    const Locked = (key: string) => applyDecorators(SetMetadata('composed', key), WithLock(key) as MethodDecorator);
+    const Locked = (key: string) => applyDecorators(SetMetadata('composed', key), WithLock(key));
     @Injectable()
     class Composed {
       @Locked('composed')

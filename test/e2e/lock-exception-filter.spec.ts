@@ -193,7 +193,7 @@ describe('LockExceptionFilter', () => {
 
   it('answers the errors of another copy of this package', async () => {
     jest.resetModules();
-    const other = await import('../../lib/core/errors.js');
+    const other = await import('../../lib/errors.js');
     const error = new other.LockNotAcquiredError(['order'], [], 0, 1_500);
     @Controller()
     class Orders {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Controller, Get, Injectable, type Type, UseInterceptors } from '@nestjs/common';
+import { Controller, Get, Injectable, StreamableFile, type Type, UseInterceptors } from '@nestjs/common';
 import { REQUEST } from '@nestjs/core';
 import { Cron, Interval } from '@nestjs/schedule';
 import { Redis } from 'ioredis';
@@ -102,6 +102,25 @@ class Shapes {
     yield 1;
   }
 }
+
+/** Freezes itself, as an immutable object does. */
+@Injectable()
+class Frozen {
+  constructor() {
+    Object.freeze(this);
+  }
+
+  @WithLock('a')
+  async run(): Promise<void> {}
+}
+
+/** What a compiler that emits standard decorators passes to them. */
+const standardContext = (name: string): unknown => ({ kind: 'method', name, addInitializer: () => undefined });
+const STANDARD =
+  'needs the decorators of Nest, and the compiler emits standard (TC39) ones: set `experimentalDecorators: true` in the ' +
+  'tsconfig.json that it reads, got "method"';
+const FROZEN =
+  'must not be frozen or sealed: an object with methods under decorators of this package keeps what runs them, got an object';
 
 beforeEach(() => {
   logs.length = 0;
@@ -325,6 +344,7 @@ describe('The text that a user sees explains a mistake in a method under @WithLo
       ['an Observable', call('a', () => of(1)), 'Observable)'],
       ['a promise of an Observable', call('a', async () => Promise.resolve(EMPTY)), 'Observable)'],
       ['what an async generator gives', call('a', () => (async function* () {})()), 'no class)'],
+      ['a promise of a file', call('a', async () => new StreamableFile(Buffer.of(1))), 'StreamableFile)'],
       [
         'an async iterator of an older compiler',
         call('a', () => ({ [Symbol.asyncIterator]: () => undefined, next: async () => Promise.resolve() })),
@@ -360,6 +380,7 @@ describe('The text that a user sees explains a mistake in a method under @WithLo
   explains('RedlockConfigError: @WithLock on Orders.run: key must ', [
     ['no key', method(), 'be a non-empty string or a non-empty array of them, got undefined'],
     ['a template', method('order:{id}'), `not contain {id}, ${NO_TEMPLATE}, got "order:{id}"`],
+    ['a format', method('order:%s'), `not contain %s, ${NO_TEMPLATE}, got "order:%s"`],
     ['a template literal in quotes', method('order:${id}'), `not contain \${id}, ${NO_TEMPLATE}, got "order:\${id}"`],
     [
       'a key of a missing argument',
@@ -389,6 +410,26 @@ describe('The text that a user sees explains a mistake in a method under @WithLo
       'RedlockConfigError: @WithLock needs parentheses and a key: @WithLock(key), got "stream"',
     ],
     [
+      'a compiler without experimentalDecorators',
+      () => void Reflect.apply(untypedWithLock('a'), undefined, [() => undefined, standardContext('stream')]),
+      `RedlockConfigError: @WithLock on stream ${STANDARD}`,
+    ],
+    [
+      'the same, and no parentheses',
+      () => untypedWithLock(() => undefined, standardContext('stream')),
+      `RedlockConfigError: @WithLock on stream ${STANDARD}`,
+    ],
+    [
+      'a provider that freezes itself',
+      () => boot({ imports: [memory()], providers: [Frozen] }),
+      `RedlockConfigError: provider of class Frozen ${FROZEN} (Frozen)`,
+    ],
+    [
+      'a frozen value',
+      () => boot({ imports: [memory()], providers: [{ provide: 'plain', useValue: Object.freeze(new Plain()) }] }),
+      `RedlockConfigError: provider of class Plain ${FROZEN} (Plain)`,
+    ],
+    [
       'three arguments',
       method('a', '10s', { wait: '2s' }),
       "RedlockConfigError: @WithLock takes a key and options, and no third argument: write { ttl: '10s', wait: '2s' }, got an object (Object)",
@@ -403,7 +444,7 @@ describe('The text that a user sees explains a mistake in a method under @WithLo
       call('a', async function () {
         await this.run();
       }),
-      'LockReentryError: this call chain already holds "a": the nested call for "a" would wait for itself. Pass `reentrant: true` to withLock or @WithLock to run it inside the lock that is held',
+      'LockReentryError: this call chain already holds "a" (@WithLock on Orders.run): the nested call for "a" would wait for itself. Pass `reentrant: true` to withLock or @WithLock to run it inside the lock that is held. If neither call contains the other, a queue or pool has run this one in the call chain of the holder: give it AsyncResource.bind(task)',
     ],
     [
       'ttl 10, meant in seconds',
@@ -532,6 +573,17 @@ describe('The text that a user sees explains a mistake in a call of the service:
         await (await locks.acquire('a', 30)).release();
       },
       "warn ttl is 20 ms: were seconds meant? Then write '20s'; warn ttl is 30 ms: were seconds meant? Then write '30s'",
+    ],
+    [
+      'ttls of extensions, meant in seconds and named once each',
+      async () => {
+        const options = { masters: 'memory', clock: new ManualClock() } as const;
+        const locks = (await boot({ imports: [RedlockModule.forRoot(options)] })).get(LockService);
+        const lock = await locks.acquire('a', '10s');
+        for (const ttl of [60, 60, '2s'] as const) await lock.extend(ttl);
+        await lock.release();
+      },
+      "warn lock.extend: ttl is 60 ms: were seconds meant? Then write '60s'",
     ],
   ]);
 });

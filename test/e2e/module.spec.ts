@@ -11,7 +11,7 @@ import {
 } from 'nestjs-redlock';
 import { ManualClock } from 'nestjs-redlock/testing';
 import { boot, closeAll, listen, logs } from './support/applications.js';
-import { settle } from './support/deferred.js';
+import { deferred, outcomeOf, settle } from './support/deferred.js';
 import { jobUnder, Locks } from './support/locks.js';
 
 let locks: Locks;
@@ -168,6 +168,25 @@ describe('enabled: false', () => {
     await expect(service.withLock('a', '1s', () => 'done')).resolves.toBe('done');
   });
 
+  it.each(['100ms', '5s'] as const)(
+    'lets running work end at a shutdown, for drainTimeout: %s',
+    async (drainTimeout) => {
+      const clock = new ManualClock();
+      const off = RedlockModule.forRoot({ masters: [], enabled: false, clock, drainTimeout });
+      const app = await boot({ imports: [off] });
+      const work = deferred();
+      const run = outcomeOf(app.get(LockService).withLock('a', '1s', () => work.promise));
+      await settle();
+      const closing = app.close();
+      await settle();
+      await clock.advance(1_000);
+      work.resolve();
+      const isCut = drainTimeout === '100ms';
+      expect(await run).toEqual(isCut ? expect.objectContaining({ cause: 'shutdown' }) : undefined);
+      await closing;
+    },
+  );
+
   it('draws fencing tokens that grow, from the microseconds of the wall clock', async () => {
     const clock = new ManualClock();
     const app = await boot({ imports: [RedlockModule.forRoot({ masters: [], enabled: false, clock })] });
@@ -198,7 +217,7 @@ describe('enabled: false', () => {
   it('still checks the options of the module and of decorators', async () => {
     const disabled = (options: object) => RedlockModule.forRoot({ masters: [], enabled: false, ...options });
     await expect(boot({ imports: [disabled({ ttl: -1 })] })).rejects.toMatchObject({ option: 'ttl' });
-    await expect(boot({ imports: [disabled({})], providers: [jobUnder('a', '2h')] })).rejects.toMatchObject({
+    await expect(boot({ imports: [disabled({})], providers: [jobUnder('a', 9)] })).rejects.toMatchObject({
       option: '@WithLock on Job.run: ttl',
     });
   });

@@ -139,7 +139,7 @@ describe('The outcome of a call', () => {
           return 'done';
         });
         // For as long as a master may take.
-        await locks.clock.advance(50);
+        await locks.clock.advance(250);
         await expect(call).resolves.toBe('done');
       },
     );

@@ -263,7 +263,7 @@ describe('A job that is declared wrongly', () => {
       "must be a cron expression with a tick, as in '0 3 * * *'",
     ],
     ['a wrong time zone', job({ name: 'x', timeZone: 'Berlin' }), 'timeZone'],
-    ['a ttl beyond maxTtl', job({ name: 'x', ttl: '31s' }), 'must be at most maxTtl'],
+    ['a ttl that is too short', job({ name: 'x', ttl: 9 }), 'ttl must be from 10 to'],
     ['the name that the time zone has elsewhere', job({ name: 'x', tz: 'UTC' }), 'did you mean timeZone?'],
     [
       'no options',

@@ -52,6 +52,16 @@ class Prices {
   /** Reads below a lock of its own. */
   @WithLock('prices', { wait: 0 })
   async replaceAndRead(): Promise<Lock | undefined> {
+    return this.readInside();
+  }
+
+  @WithLock('prices', { mode: 'shared', reentrant: true })
+  async readInside(): Promise<Lock | undefined> {
+    return this.locks.current('prices');
+  }
+
+  @WithLock('prices', { wait: 0 })
+  async replaceUnasked(): Promise<Lock | undefined> {
     return this.read();
   }
 
@@ -62,7 +72,7 @@ class Prices {
 
   @WithLock('prices', { mode: 'shared', wait: 0 })
   async readTwice(): Promise<readonly (Lock | undefined)[]> {
-    return [this.locks.current('prices'), await this.read()];
+    return [this.locks.current('prices'), await this.readInside()];
   }
 }
 
@@ -126,20 +136,25 @@ describe('A nested call', () => {
     prices = (await boot({ imports: [locks.module()], providers: [Prices] })).get(Prices);
   });
 
-  it('for a shared lock runs inside of a shared lock', async () => {
+  it('for a shared lock without reentrant is an error at once, which names the holder', async () => {
+    const expected = 'this call chain already holds "prices" (@WithLock on Prices.replaceUnasked): the nested call';
+    await expect(prices.replaceUnasked()).rejects.toThrow(expected);
+  });
+
+  it('for a shared lock with reentrant: true runs inside of a shared lock', async () => {
     const [outer, inner] = await prices.readTwice();
     expect(outer?.mode).toBe('shared');
     expect(inner).toBe(outer);
   });
 
-  it('for a shared lock runs inside of an exclusive lock', async () => {
+  it('for a shared lock with reentrant: true runs inside of an exclusive lock', async () => {
     expect((await prices.replaceAndRead())?.mode).toBe('exclusive');
   });
 
   it('for an exclusive lock inside of a shared one is an error at once, also with reentrant: true', async () => {
     await expect(prices.readAndReplace()).rejects.toThrow(LockReentryError);
     await expect(prices.readAndReplace()).rejects.toThrow(
-      'this call chain holds a shared lock on "prices": the nested exclusive call for "prices" would wait for it',
+      'this call chain holds a shared lock on "prices" (@WithLock on Prices.readAndReplace): the nested exclusive call',
     );
     const nested = prices.locks.withLock('prices', { mode: 'shared' }, () =>
       prices.locks.withLock('prices', { reentrant: true }, () => 'upgraded'),
@@ -149,7 +164,7 @@ describe('A nested call', () => {
 
   it('for a shared lock on more than the outer call holds is an error', async () => {
     const nested = prices.locks.withLock('prices', { mode: 'shared' }, () =>
-      prices.locks.withLock(['prices', 'taxes'], { mode: 'shared' }, () => 'read'),
+      prices.locks.withLock(['prices', 'taxes'], { mode: 'shared', reentrant: true }, () => 'read'),
     );
     await expect(nested).rejects.toThrow('take all of them together in the outer call');
   });

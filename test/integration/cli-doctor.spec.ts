@@ -8,6 +8,7 @@ import { buildClockShim } from '../support/clock-shim.js';
 import { command } from '../support/command.js';
 import { leftovers } from '../support/leftovers.js';
 import { eventually } from '../support/eventually.js';
+import { MARKER } from '../support/guarded.js';
 import { Contender } from '../support/redlocks.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { sharedMasters } from './support/shared-masters.js';
@@ -20,7 +21,6 @@ const encoded = encodeURIComponent(PASSWORD);
 const PATIENTLY = ['--timeout', '20s'];
 /** For tests that do not concern the restart guard: masters vote even if no application has connected to them yet. */
 const UNGUARDED = '--no-restart-guard';
-const MARKER = 'lock:\0incarnation';
 /** The permissions that docs/operations.md lists for a Redis user. */
 const NEEDED =
   '~lock:* &lock:* +set +get +del +exists +pexpire +pttl +zadd +zcard +zrem +zpopmin +zrange +publish +pubsub|numsub ' +
@@ -36,8 +36,8 @@ function doctor(urls: readonly string[], ...args: string[]): Promise<Ended> {
 
 /** Connects an application to the masters, and waits until all of them vote. */
 async function met(urls: readonly string[], maxTtl: number): Promise<Contender> {
-  const contender = await Contender.on(urls, { ttl: 1_000, maxTtl, masterTimeout: 250, restartGuard: true });
-  await eventually(() => contender.redlock.status().masters.every(({ state }) => state === 'voting'));
+  const contender = await Contender.on(urls, { ttl: maxTtl, masterTimeout: 250, restartGuard: true });
+  await eventually(() => contender.redlock.masters.status().masters.every(({ state }) => state === 'voting'));
   return contender;
 }
 
@@ -64,7 +64,7 @@ describe('doctor', () => {
       'problem: no lock can be taken until a process has met the masters: 0 of 3 masters vote now, 2 must',
     ]);
     expect(ended.stdout).toContain(
-      '-> start the application: they vote about 2.5 s after the first application connects',
+      '-> start the application: masters wait for maxTtl after the first connection of a process',
     );
     expect(ended.stdout).toMatch(/1 problem: 0 of 3 masters vote, 2 must; no lock can be taken$/m);
     for (const { port } of masters.servers) {
@@ -77,59 +77,36 @@ describe('doctor', () => {
     expect(unguarded.stdout).toContain('healthy: 3 of 3 masters vote, 2 must; locks work, and 1 may fail');
   });
 
-  it('reports masters as healthy after an application has connected, and explains each marker', async () => {
+  it('reports masters as healthy after an application has connected and they have waited', async () => {
     await using _ = await met(masters.urls, 1_000);
     const ended = await doctor(masters.urls);
     expect(ended).toMatchObject({ status: 0, stderr: '' });
     expect(ended.stdout).toContain('healthy: 3 of 3 masters vote, 2 must; locks work, and 1 may fail');
     expect(ended.stdout).not.toContain('note:');
-    expect(ended.stdout.match(new RegExp(`test:${process.pid}`, 'g'))).toHaveLength(3);
-    expect(ended.stdout).toMatch(/^│ data +│ known +│ known +│ known +│$/m);
-    expect(ended.stdout).toMatch(/^│ met +│ \d.* ago +│/m);
-    expect(ended.stdout).toMatch(/^│ longest ttl +│ 1\.0 s/m);
-    expect(ended.stdout).toMatch(/^│ last wait +│/m);
-    expect(ended.stdout.replaceAll(/\s|│/g, '')).toContain('itsdataisnewto');
-    expect(
-      Math.max(
-        ...ended.stdout
-          .split('\n')
-          .filter((line) => line.startsWith('│'))
-          .map((line) => line.length),
-      ),
-    ).toBeLessThanOrEqual(100);
+    const lines = ended.stdout.split('\n').filter((line) => line.startsWith('│'));
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(100);
   });
 
   it('reports how long no lock can be taken while a majority waits, and counts only voters', async () => {
-    await using _ = await met(masters.urls, 60_000);
+    await using _ = await Contender.on(masters.urls, { ttl: 60_000, masterTimeout: 250, restartGuard: true });
     const [a, b, c] = masters.servers;
-    await Promise.all([a!.restart(), b!.restart()]);
-    for (const { port } of [a!, b!]) await eventually(async () => (await command(port, 'EXISTS', MARKER)) === 1);
+    await command(c!.port, 'HSET', MARKER, 'from', String(Date.now() - 1_000));
     const ended = await doctor(masters.urls);
     expect(ended.status).toBe(1);
     expect(problemsIn(ended)).toEqual([
       expect.stringMatching(/^problem: no lock can be taken for \d+\.\d s: 1 of 3 masters vote now, 2 must$/),
     ]);
-    expect(ended.stdout).toMatch(/no: waits for/);
-    expect(ended.stdout).toMatch(`note: 127.0.0.1:${a!.port}: its votes do not count for`);
-    expect(ended.stdout).toContain(
-      `-> wait; or, if certainly no lock from before is held (two holders are possible otherwise): ` +
-        `npx nestjs-redlock trust 127.0.0.1:${b!.port}`,
-    );
+    expect(ended.stdout).toMatch(/no: waits/);
+    for (const { port } of [a!, b!]) expect(ended.stdout).toContain(`note: 127.0.0.1:${port}: it waits `);
+    expect(ended.stdout).toContain('-> wait: the restart guard ends this by itself');
     expect(ended.stdout).toMatch(/1 problem: 1 of 3 masters vote, 2 must; no lock can be taken for \d+\.\d s$/m);
     const json = JSON.parse((await doctor(masters.urls, '--json')).stdout) as Record<string, unknown>;
     expect(json).toMatchObject({
       ...{ healthy: false, quorum: 2, voters: [`127.0.0.1:${c!.port}`], locksIn: expect.any(Number) },
-      examined: [false, false, true].map((votes) => ({
-        votes,
-        data: {
-          state: 'known',
-          wait: expect.any(Number),
-          marker: { writtenBy: `test:${process.pid}`, maxTtl: 60_000 },
-        },
-      })),
+      examined: [false, false, true].map((votes) => ({ votes, wait: votes ? 0 : expect.any(Number) })),
     });
     expect(json.locksIn).toBeGreaterThan(1_000);
-    expect(json.locksIn).toBeLessThanOrEqual(60_602);
+    expect(json.locksIn).toBeLessThanOrEqual(60_000);
   });
 
   it('does not count a master that restarted unobserved, which is no problem with two others', async () => {
@@ -138,10 +115,9 @@ describe('doctor', () => {
     await a!.restart();
     const ended = await doctor(masters.urls);
     expect(ended).toMatchObject({ status: 0, stderr: '' });
-    expect(ended.stdout).toContain(
-      `note: 127.0.0.1:${a!.port}: its votes do not count: no process has met its data yet`,
-    );
+    expect(ended.stdout).toContain(`note: 127.0.0.1:${a!.port}: no process has connected to it yet`);
     expect(ended.stdout).toContain('healthy: 2 of 3 masters vote, 2 must; locks work, but no further master may fail');
+    expect(await command(a!.port, 'EXISTS', MARKER)).toBe(0);
   });
 
   it('finds one server under two addresses', async () => {
@@ -170,13 +146,13 @@ describe('doctor', () => {
 
   it('says when masterTimeout is shorter than a round trip, and which value to set', async () => {
     await using far = await TcpProxy.to(masters.servers[0]!.port);
-    far.replies.delay = 120;
+    far.replies.delay = 320;
     const byDefault = await doctor([far.url]);
     expect(byDefault.status).toBe(0);
     expect(byDefault.stdout).toMatch(
-      /note: .*its fastest answer took 1\d\d ms, longer than masterTimeout \(50 ms by default\)/,
+      /note: .*its fastest answer took 3\d\d ms, longer than masterTimeout \(250 ms by default\)/,
     );
-    expect(byDefault.stdout).toMatch(/set masterTimeout: '\d{3}ms' or more/);
+    expect(byDefault.stdout).toMatch(/set masterTimeout: '\d{3,4}ms' or more/);
     const given = await doctor([far.url], '--master-timeout', '100ms');
     expect(given.status).toBe(1);
     expect(problemsIn(given)).toEqual([expect.stringContaining('longer than masterTimeout (100 ms)')]);
@@ -336,7 +312,7 @@ describe('The masters of doctor', () => {
     const all = await cli(['--help']);
     expect(all.status).toBe(0);
     expect((await cli(['doctor', '--help'])).stdout).toMatch(/exit\s+status\s+1\s+if\s+there\s+is\s+a\s+problem/);
-    for (const name of ['doctor', 'inspect', 'list', 'release', 'trust']) {
+    for (const name of ['doctor', 'inspect', 'list', 'release']) {
       expect(all.stdout).toMatch(new RegExp(`^  ${name}\\b`, 'm'));
       const { status, stdout } = await cli([name, '--help']);
       expect([status, stdout.split('\n')[0]]).toEqual([0, expect.stringContaining(`Usage: nestjs-redlock ${name}`)]);

@@ -1,13 +1,16 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { createConnection, type Socket } from 'node:net';
 import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
 import { type Language, languageOf } from '../../lib/redis/connection-problem.js';
-import { redisMaster, type RedisMasterSource } from '../../lib/redis/master-source.js';
+import { redisMaster } from '../../lib/redis/master-source.js';
+import type { RedisMasterSource } from '../../lib/redis/source.interface.js';
 import type { RedisMaster } from '../../lib/redis/redis-master.js';
 import { cli, on } from '../support/cli.js';
 import { command } from '../support/command.js';
 import { contextOf } from '../support/context.js';
 import { eventually } from '../support/eventually.js';
+import { RedisServer } from '../../scripts/redis-servers.mjs';
 import { type Mistake, MISTAKES, OUTAGES, PASSWORD, startMistakes } from '../support/mistakes.js';
 import { Contender } from '../support/redlocks.js';
 import { sharedMasters } from './support/shared-masters.js';
@@ -24,6 +27,76 @@ const versions: [string, (mistake: Mistake) => RedisMasterSource][] = [
   ['6', (mistake) => mistakes().sourceOf(mistake)],
   ['5', (mistake) => new Redis5({ ...(mistakes().sourceOf(mistake) as object), lazyConnect: true })],
 ];
+
+describe('A server that takes no more connections', () => {
+  const FULL =
+    'ERR max number of clients reached: raise its `maxclients` (of a managed server: its plan), or let fewer';
+
+  /** Connections that come again when they are refused: more than a server takes. */
+  class Crowd {
+    private readonly sockets = new Set<Socket>();
+    private isThere = true;
+
+    constructor(private readonly port: number) {
+      for (let count = 0; count < 25; count++) this.come();
+    }
+
+    leave(): void {
+      this.isThere = false;
+      for (const socket of this.sockets) socket.destroy();
+    }
+
+    private come(): void {
+      if (!this.isThere) return;
+      const socket = createConnection(this.port, '127.0.0.1').on('error', () => undefined);
+      this.sockets.add(socket);
+      socket.resume().on('close', () => {
+        this.sockets.delete(socket);
+        setTimeout(() => this.come(), 1);
+      });
+    }
+  }
+
+  const server = shared(() => RedisServer.start({ args: ['--maxclients', '20'] }));
+  const crowds: Crowd[] = [];
+  const crowd = (): Crowd => crowds[crowds.push(new Crowd(server().port)) - 1]!;
+  afterEach(() => {
+    for (const one of crowds.splice(0)) one.leave();
+  });
+
+  it.each<[string, (port: number) => RedisMasterSource]>([
+    ['6', (port) => ({ host: '127.0.0.1', port })],
+    ['5', (port) => new Redis5({ host: '127.0.0.1', port, lazyConnect: true })],
+  ])('says so itself, to a first connection and to a later one: ioredis %s', async (_, sourceOf) => {
+    const problem = { kind: 'unreachable', reason: expect.stringContaining(FULL), sent: false };
+    const refusals: string[] = [];
+    const context = contextOf({}, { masterRefused: (_name, reason) => refusals.push(reason) });
+    const first = crowd();
+    const master = redisMaster('masters[0]', sourceOf(server().port), { ...context, languageOf });
+    const isFull = (): boolean => master.problem()?.reason.includes(FULL) ?? false;
+    try {
+      await master.connect();
+      await eventually(isFull);
+      expect(master.problem()).toEqual(problem);
+      first.leave();
+      await eventually(() => master.problem() === undefined);
+
+      crowd();
+      master.connection.reopen();
+      await eventually(isFull);
+      expect(master.problem()).toEqual(problem);
+      expect(refusals).toEqual([problem.reason, problem.reason]);
+    } finally {
+      await master.close();
+    }
+  });
+
+  it('is named by doctor, with what to change', async () => {
+    crowd();
+    const { stdout } = await cli(['doctor', ...on([server().url]), '--timeout', '3s']);
+    expect(stdout.replaceAll(/\s+(?:-> )?/g, ' ')).toContain(FULL.replace('reached:', 'reached'));
+  });
+});
 
 describe.each(versions)('A connection through ioredis %s', (_, sourceOf) => {
   const open: RedisMaster[] = [];

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { LockLostError, QuorumUnavailableError } from '../../lib/core/errors.js';
+import { LockLostError, QuorumUnavailableError } from '../../lib/redlock/errors.js';
 import { command } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
 import { leftovers, leftoversOn } from '../support/leftovers.js';

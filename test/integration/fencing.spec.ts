@@ -1,14 +1,10 @@
-import { Keyspace } from '../../lib/core/keyspace.js';
+import { Keyspace } from '../../lib/settings/keyspace.js';
 import { describe, expect, it } from '@jest/globals';
-import { withClient } from '../support/command.js';
-import { countersOf } from '../../lib/core/fencing.js';
-import type { MasterReply } from '../../lib/core/master.interface.js';
-import { resolveSettings } from '../../lib/core/settings/settings.js';
-import type { RedisMaster } from '../../lib/redis/redis-master.js';
-import { acquiring, ask, drawing } from '../support/ask.js';
+import { command, withClient } from '../support/command.js';
+import { countersOf } from '../../lib/fencing/fencing-token.js';
+import { resolveSettings } from '../../lib/settings/settings.js';
 import { eventually } from '../support/eventually.js';
 import { Contender } from '../support/redlocks.js';
-import { TcpProxy } from '../support/tcp-proxy.js';
 import { shareOf } from '../support/share.js';
 import { sharedMasters, type SharedMasters } from './support/shared-masters.js';
 
@@ -51,13 +47,20 @@ describe('A fencing token, on real servers', () => {
     expect(await countersOn(masters, 0)).toEqual({});
     expect(await commandsOn(masters, 0)).not.toContain('hset');
     await using lock = await contender.acquire('a', '10s');
+    // The other masters were a quorum.
+    await eventually(async () => (await command(masters.servers[0]!.port, 'EXISTS', 'lock:a')) === 1);
     const scripts = await scriptsOn(masters, 0);
     const token = await lock.fencingToken();
+    // Its answers come behind those of all draws, those for which no round waited included.
+    await contender.redlock.masters.probe();
     const { field } = countersIn('a');
-    await eventually(async () => (await countersOn(masters, 0))[field] === String(token));
-    expect(await scriptsOn(masters, 0)).toBe(scripts + 1);
+    expect(Number((await countersOn(masters, 0))[field])).toBeGreaterThanOrEqual(token);
+    // The clocks of the masters differ by microseconds: the second round agrees on the largest, or the third if the master
+    // for which the first did not wait had drawn a larger one. And the probe.
+    const drawn = await scriptsOn(masters, 0);
+    expect(drawn - scripts).toBeLessThanOrEqual(3 + 1);
     expect([await lock.fencingToken(), await lock.fencingToken()]).toEqual([token, token]);
-    expect(await scriptsOn(masters, 0)).toBe(scripts + 1);
+    expect(await scriptsOn(masters, 0)).toBe(drawn);
   });
 
   it('is unique for each of thousands of locks that four services take at once, and grows with them', async () => {
@@ -78,24 +81,6 @@ describe('A fencing token, on real servers', () => {
     expect(disordered).toEqual([]);
     expect([...taken.values()].flat()).toHaveLength(20 * keys.length);
   }, 120_000);
-
-  // Protocol 9.3
-  it('is not drawn from a master whose identity is still being checked: its floor would be outdated', async () => {
-    await using proxy = await TcpProxy.to(masters.servers[0]!.port);
-    await using contender = await Contender.on([proxy.url], { ttl: 200, maxTtl: 200, restartGuard: true });
-    const [master] = contender.masters;
-    await eventually(() => master!.identity().quarantine === undefined);
-    // A grant counts only for a ttl that the master knows.
-    await contender.acquire('another', 200).then((lock) => lock.release());
-    await withClient(masters.servers[0]!.port, (client) => client.script('FLUSH'));
-    proxy.replies.delay = 300;
-    const acquired = ask(master!, acquiring(['lock:a'], 'mine', { ttl: 200 }));
-    await eventually(() => (master as RedisMaster)['data']?.votes === false);
-    const answers: MasterReply[] = [];
-    master!.ask(drawing(['lock:a'], 'mine'), (answer) => answers.push(answer));
-    expect(answers).toMatchObject([{ kind: 'quarantined', sent: false }]);
-    expect(await acquired).toMatchObject({ kind: 'granted' });
-  });
 
   function stateOf(contender: Contender, index: number) {
     const master = contender.masters[index]!;

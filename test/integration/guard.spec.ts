@@ -1,167 +1,249 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { QuorumUnavailableError } from '../../lib/core/errors.js';
-import type { Lock } from '../../lib/core/lock.js';
+import type { RedisServer } from '../../scripts/redis-servers.mjs';
+import type { Lock } from '../../lib/locks/lock.js';
+import { QuorumUnavailableError } from '../../lib/redlock/errors.js';
+import { cli, on } from '../support/cli.js';
 import { command } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
-import { startMasters } from '../support/masters.js';
+import { allVote, MARKER, states } from '../support/guarded.js';
+import { type Masters, startMasters } from '../support/masters.js';
 import { Contender } from '../support/redlocks.js';
-import { TcpProxy } from '../support/tcp-proxy.js';
-import { allVote, GUARDED, MARKER, states, TTL } from '../support/guarded.js';
-import { follow } from './support/replicas.js';
 import { sharedMasters } from './support/shared-masters.js';
 
-jest.setTimeout(60_000);
+jest.setTimeout(90_000);
 
-const masters = sharedMasters(3);
+const TTL = 2_000;
+const GUARDED = { ttl: TTL, masterTimeout: 500, restartGuard: true };
+/** From the end of the wait until a process that tries all the time has the lock, in milliseconds. */
+const ENTERS_WITHIN = 2_000;
 
-describe('Three restarted masters', () => {
-  const SHORT = 1_000;
-  const LONG = 6_000;
-  const SETTINGS = { ttl: SHORT, maxTtl: LONG, masterTimeout: 250, restartGuard: true };
+const flush = ({ port }: RedisServer): Promise<unknown> => command(port, 'FLUSHALL');
+const restart = (server: RedisServer): Promise<void> => server.restart();
+const each = (servers: readonly RedisServer[], lose: (server: RedisServer) => Promise<unknown>): Promise<unknown> =>
+  Promise.all(servers.map(lose));
+
+/** Keeps a copy of the data of now, which is what the server has after its next restart. */
+async function saveCopy({ port }: RedisServer): Promise<void> {
+  await command(port, 'SAVE');
+}
+
+const KEEPS_ALL = ['--appendonly', 'yes', '--appendfsync', 'always'];
+
+describe('A held lock that is extended, with a process that tries to get it all the time', () => {
+  let masters: Masters;
+  let holder: Contender;
+  let rival: Contender;
+  let lock: Lock;
+  let token: unknown;
+  let taken: Promise<{ readonly at: number; readonly wasHeld: boolean; readonly lock: Lock }>;
+
+  async function begin(args: readonly string[]): Promise<void> {
+    masters = await startMasters(3, { args });
+    holder = await Contender.on(masters.urls, GUARDED);
+    rival = await Contender.on(masters.urls, GUARDED);
+    await allVote(holder);
+    lock = await holder.acquire('stock', TTL, { extend: true });
+    token = await command(masters.servers[0]!.port, 'GET', 'lock:stock');
+  }
+
+  function compete(): void {
+    taken = rival.acquire('stock', TTL, { wait: '60s', extend: true }).then((next) => ({
+      at: performance.now(),
+      wasHeld: lock.isHeld,
+      lock: next,
+    }));
+    // A test that fails closes the process that waits.
+    taken.catch(() => undefined);
+  }
+
+  afterEach(async () => {
+    await holder.close();
+    await rival.close();
+    await masters.stop();
+  });
+
+  /** Until extensions have set the key again, have found it, and have counted it: then the next master may lose it. */
+  async function isSure({ port }: RedisServer): Promise<void> {
+    let left = 0;
+    let extensions = 0;
+    await eventually(async () => {
+      // The process that tries to get the lock may have the key of this master for a moment.
+      const isOwn = (await command(port, 'GET', 'lock:stock')) === token;
+      const now = isOwn ? Number(await command(port, 'PTTL', 'lock:stock')) : 0;
+      if (!isOwn) extensions = 0;
+      if (now > left) extensions++;
+      left = now;
+      return extensions === 3;
+    });
+  }
+
+  async function inTurn(lose: (server: RedisServer) => Promise<unknown>): Promise<void> {
+    for (const server of masters.servers) {
+      await lose(server);
+      await eventually(() => !states(holder).every((state) => state === 'voting'));
+      await allVote(holder);
+      await isSure(server);
+    }
+  }
+
+  const KEPT: readonly (readonly [string, readonly string[], () => Promise<unknown>, boolean])[] = [
+    ['one master restarted empty', [], () => restart(masters.servers[0]!), false],
+    ['one master restarted with an old copy', [], () => restart(masters.servers[0]!), true],
+    ['one master restarted with all of its data', KEEPS_ALL, () => restart(masters.servers[0]!), false],
+    ['all masters restarted empty, one after the other', [], () => inTurn(restart), false],
+    ['all masters flushed, one after the other', [], () => inTurn(flush), false],
+  ];
+
+  it.each(KEPT)('stays with its holder, whose majority kept its data: %s', async (_, args, lose, hasCopy) => {
+    await begin(args);
+    if (hasCopy) {
+      await lock.release();
+      await saveCopy(masters.servers[0]!);
+      lock = await holder.acquire('stock', TTL, { extend: true });
+    }
+    compete();
+    await lose();
+    // Longer than the validity of the last extension before the loss, and than the wait of the master.
+    await sleep(2 * TTL);
+    expect([lock.isHeld, lock.loss]).toEqual([true, undefined]);
+    await lock.release();
+    const { wasHeld, lock: next } = await taken;
+    expect(wasHeld).toBe(false);
+    await next.release();
+  });
+
+  const LOST: readonly (readonly [string, readonly string[], () => Promise<unknown>])[] = [
+    ['restarted empty', [], () => each(masters.servers, restart)],
+    ['restarted with all of their data', KEEPS_ALL, () => each(masters.servers, restart)],
+    ['flushed', [], () => each(masters.servers, flush)],
+    ['two of three of them restarted empty', [], () => each(masters.servers.slice(1), restart)],
+  ];
+
+  it.each(LOST)(
+    'is never held by two, and can be had after `maxTtl`: all masters %s at once',
+    async (_, args, lose) => {
+      await begin(args);
+      compete();
+      const began = performance.now();
+      await lose();
+      const lost = performance.now();
+      const { at, wasHeld, lock: next } = await taken;
+      expect(wasHeld).toBe(false);
+      expect(at - began).toBeGreaterThanOrEqual(TTL);
+      expect(at - lost).toBeLessThanOrEqual(TTL + ENTERS_WITHIN);
+      await next.release();
+    },
+  );
+});
+
+describe('Masters with the guard', () => {
+  const masters = sharedMasters(3);
   let contender: Contender;
 
   beforeEach(async () => {
-    contender = await Contender.on(masters.urls, SETTINGS);
-    await allVote(contender);
+    contender = await Contender.on(masters.urls, GUARDED);
   });
   afterEach(() => contender.close());
 
-  it('interrupt no holder when they restart one after the other', async () => {
-    const held: Lock = await contender.acquire('held', SHORT, { extend: true });
-    const over = new AbortController();
-    let acquired = 0;
-    const others = (async () => {
-      while (!over.signal.aborted) {
-        const lock = await contender.acquire(`other:${acquired}`, SHORT, { wait: '2s' });
-        acquired++;
-        await lock.release();
-        await sleep(5);
-      }
-    })();
-    for (const server of masters.servers) {
-      await server.restart();
-      await eventually(() => !states(contender).every((state) => state === 'voting'));
-      await allVote(contender);
-      // The extension has restored the key there.
-      await eventually(async () => (await command(server.port, 'EXISTS', 'lock:held')) === 1);
-      expect(held.isHeld).toBe(true);
-    }
-    over.abort();
-    await others;
-    expect(acquired).toBeGreaterThan(3);
-    await held.release();
-  });
-
-  it('grant nothing for the largest ttl when two restart at once, report why, and then work again', async () => {
-    const [a, b] = masters.servers;
-    await Promise.all([a!.restart(), b!.restart()]);
-    await eventually(() => states(contender).filter((state) => state === 'quarantined').length === 2);
-    const error = await contender.acquire('x', SHORT, { wait: 0 }).catch((reason: unknown) => reason);
+  // Protocol 8.2
+  it('wait for `maxTtl` when they are new, say so, and are asked by a call that waits as soon as they vote', async () => {
+    const error: unknown = await contender.acquire('x', TTL, { wait: 0 }).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(QuorumUnavailableError);
-    for (const { port } of [a!, b!]) {
-      const reported = `127\\.0\\.0\\.1:${port}: does not vote for up to \\d+ ms more, it lost its data \\(see restartGuard\\)`;
-      expect(String(error)).toMatch(new RegExp(reported));
-    }
-    expect(contender.redlock.status()).toMatchObject({ canVote: false, quorum: 2 });
-    const lock = await contender.acquire('x', SHORT, { wait: '10s' });
+    expect(String(error)).toMatch(/waits \d+(?:\.\d)? m?s because it is new before it votes \(see restartGuard\)/);
+    expect(contender.redlock.masters.status()).toMatchObject({ canVote: false });
+    const lock = await contender.acquire('x', TTL, { wait: '30s' });
     expect(lock.isHeld).toBe(true);
-    expect(contender.redlock.status().canVote).toBe(true);
+    await lock.release();
   });
 
-  // Protocol 8.7
-  it('carry out heals and releases while they do not vote, and still report held locks', async () => {
-    const [a, b, c] = masters.servers;
-    const lock = await contender.acquire('x', LONG, { extend: false });
+  it('name a restart and a loss of data as the reason', async () => {
+    await allVote(contender);
+    const [a, b] = masters.servers;
     await a!.restart();
-    await eventually(() => states(contender)[0] === 'quarantined');
+    await flush(b!);
+    const reason = (index: number): string => contender.redlock.masters.status().masters[index]?.reason ?? '';
     await eventually(async () => {
-      await lock.extend();
-      return (await command(a!.port, 'EXISTS', 'lock:x')) === 1;
+      await contender.acquire('x', TTL, { wait: 0 }).then(
+        (lock) => lock.release(),
+        () => undefined,
+      );
+      return [0, 1].every((index) => /^waits/.test(reason(index)));
     });
-    await b!.kill();
-    await c!.kill();
-    await eventually(() => states(contender).join() === 'quarantined,down,down');
+    expect(reason(0)).toMatch(/after a restart$/);
+    expect(reason(1)).toMatch(/because its data was lost$/);
+  });
+
+  it('wait once: a process that meets them later does not begin the wait anew', async () => {
+    await allVote(contender);
+    const before = await command(masters.servers[0]!.port, 'HGETALL', MARKER);
+    await using second = await Contender.on(masters.urls, GUARDED);
+    expect(states(second)).toEqual(['voting', 'voting', 'voting']);
+    expect(await command(masters.servers[0]!.port, 'HGETALL', MARKER)).toEqual(before);
+  });
+
+  // Protocol 8.3
+  it('carry out releases and inspections while they wait', async () => {
+    await allVote(contender);
+    const [a, b, c] = masters.servers;
+    const lock = await contender.acquire('x', TTL, { extend: false });
+    await Promise.all([a, b, c].map((server) => command(server!.port, 'DEL', MARKER)));
+    await expect(contender.acquire('y', TTL, { wait: 0 })).rejects.toThrow(/before it votes/);
     const { masters: answers } = await contender.redlock.inspector.inspect('x');
     expect(answers[0]?.answer).toMatchObject({ kind: 'held' });
     await lock.release();
     await eventually(async () => (await command(a!.port, 'EXISTS', 'lock:x')) === 0);
   });
 
-  it('do not grant a lock that is still held when all of them lose their data at once', async () => {
-    const lock = await contender.acquire('held', LONG);
-    await Promise.all(masters.servers.map((server) => server.restart()));
-    await using rival = await Contender.on(masters.urls, { ...SETTINGS, ttl: LONG, maxTtl: LONG });
-    const taken = await rival.acquire('held', LONG, { wait: '30s' });
-    expect(lock.isHeld).toBe(false);
-    await taken.release();
+  it('lose no request and no vote after SCRIPT FLUSH', async () => {
+    await allVote(contender);
+    for (let i = 0; i < 20; i++) {
+      await Promise.all(masters.servers.map(({ port }) => command(port, 'SCRIPT', 'FLUSH')));
+      const lock = await contender.acquire(`scripts:${i}`, TTL, { wait: 0 });
+      await Promise.all(masters.servers.map(({ port }) => command(port, 'SCRIPT', 'FLUSH')));
+      await lock.extend();
+      await lock.release();
+      expect(states(contender)).toEqual(['voting', 'voting', 'voting']);
+    }
   });
-});
 
-describe('Masters without a marker', () => {
-  // Protocol 8.6
-  it('vote within 3 s of the first contact with the defaults, so that the first call succeeds', async () => {
-    const reported: string[] = [];
-    const observer = {
-      masterQuarantined: (master: string, reason: string) => void reported.push(`${master} waits: ${reason}`),
-      masterVotesAgain: (master: string) => void reported.push(`${master} votes`),
-    };
-    await using contender = await Contender.on(masters.urls, { restartGuard: true }, observer);
-    const lock = await contender.acquire('x');
-    expect(lock.isHeld).toBe(true);
-    await eventually(() => reported.length === 6);
-    const expected = masters.servers.flatMap(({ port }) => [
-      `127.0.0.1:${port} waits: its data is new to all processes`,
-      `127.0.0.1:${port} votes`,
-    ]);
-    expect(reported.sort()).toEqual(expected.sort());
-    await using second = await Contender.on(masters.urls, { restartGuard: true });
-    await expect(second.acquire('x', 1_000, { wait: 0 })).rejects.toThrow(/held/);
-    await lock.release();
-    await (await second.acquire('x', 1_000, { wait: 0 })).release();
+  it('refuse a key of another program under the name of their marker, and the status says so', async () => {
+    await allVote(contender);
+    for (const { port } of masters.servers) {
+      await command(port, 'DEL', MARKER);
+      await command(port, 'SET', MARKER, 'foreign');
+    }
+    await expect(contender.acquire('x', TTL, { wait: 0 })).rejects.toThrow(/WRONGTYPE/);
+    const foreign = { state: 'refused', reason: expect.stringContaining('has overwritten the marker') };
+    const status = { canVote: false, masters: [foreign, foreign, foreign] };
+    expect(contender.redlock.masters.status().canVote).toBe(false);
+    expect(await contender.redlock.masters.probe()).toMatchObject(status);
+    // A process that connects now, and the doctor, say the same.
+    await expect(Contender.on(masters.urls, { restartGuard: true })).rejects.toThrow(/has overwritten the marker/);
+    const { stdout } = await cli(['doctor', ...on(masters.urls)]);
+    expect(stdout).toContain('WRONGTYPE another program has overwritten the marker of the restart guard');
+    expect(stdout).toContain('0 of 3 masters vote');
+
+    for (const { port } of masters.servers) await command(port, 'DEL', MARKER);
+    await contender.redlock.masters.probe();
+    expect(states(contender)).toEqual(['quarantined', 'quarantined', 'quarantined']);
   });
-});
 
-// Protocol 8.9
-describe('The largest ttl in use', () => {
-  const SMALL = { ttl: 1_000, maxTtl: 1_000, masterTimeout: 250, restartGuard: true };
-  const LARGE = { ...SMALL, maxTtl: 6_000 };
+  it('refuse to vote if their markers are lost and their user may not use INFO any more, and the status says so', async () => {
+    await allVote(contender);
+    const ask = (name: string, ...words: string[]) =>
+      Promise.all(masters.servers.map(({ port }) => command(port, name, ...words)));
+    await ask('ACL', 'SETUSER', 'default', '-info');
+    await expect(contender.acquire('x', TTL, { wait: 0 }).then((lock) => lock.release())).resolves.toBeUndefined();
+    await ask('DEL', MARKER);
+    await expect(contender.acquire('x', TTL, { wait: 0 })).rejects.toThrow(/lacks the permission \+info/);
+    const refused = { state: 'refused', reason: expect.stringContaining('ACL SETUSER <its user> +info') };
+    const status = { canVote: false, masters: [refused, refused, refused] };
+    expect(contender.redlock.masters.status().canVote).toBe(false);
+    expect(await contender.redlock.masters.probe()).toMatchObject(status);
 
-  it('is announced on all masters before use, so that a process with shorter locks waits for it', async () => {
-    const [a, b, c] = masters.servers;
-    await using small = await Contender.on(masters.urls, SMALL);
-    await allVote(small);
-    await using apart = await TcpProxy.to(c!.port);
-    await using large = await Contender.on([a!.url, b!.url, apart.url], LARGE);
-    await allVote(large);
-    await (await large.acquire('announced', 6_000)).release();
-    apart.refuse = true;
-    apart.reset();
-    await eventually(() => states(large)[2] === 'down');
-    const lock = await large.acquire('x', 6_000, { wait: 0 });
-    expect(lock.remaining()).toBeGreaterThan(1_000);
-    await a!.restart();
-    const taken = await small.acquire('x', 1_000, { wait: '20s' });
-    expect(lock.isHeld).toBe(false);
-    await taken.release();
+    await ask('ACL', 'SETUSER', 'default', '+info');
+    await contender.redlock.masters.probe();
+    expect(states(contender)).toEqual(['quarantined', 'quarantined', 'quarantined']);
   });
-});
-
-it('A server that attaches its first replica keeps its vote, because its data is the same under a new replication id', async () => {
-  await using masters = await startMasters(3);
-  const [a] = masters.servers;
-  await using replica = await startMasters(1);
-  const masterQuarantined = jest.fn();
-  await using contender = await Contender.on(masters.urls, GUARDED);
-  await allVote(contender);
-  await using watching = await Contender.on(masters.urls, GUARDED, { masterQuarantined });
-  await allVote(watching);
-  const before = String(await command(a!.port, 'HGET', MARKER, 'replid'));
-  await follow(replica.servers[0]!.port, a!.port);
-  await eventually(async () => {
-    await (await watching.acquire('x', TTL, { wait: '5s' })).release();
-    return String(await command(a!.port, 'HGET', MARKER, 'replid')) !== before;
-  });
-  await allVote(watching);
-  expect(masterQuarantined).not.toHaveBeenCalled();
 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { LockNotAcquiredError } from '../../lib/core/errors.js';
+import { LockNotAcquiredError } from '../../lib/waiting/lock-not-acquired.error.js';
 import { names } from '../support/hostile.js';
 import { type Masters, startMasters } from '../support/masters.js';
 import { fc } from '../support/properties.js';

@@ -4,7 +4,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jes
 import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
 import type { RedisMaster } from '../../lib/redis/redis-master.js';
-import { redisMaster, type RedisMasterSource } from '../../lib/redis/master-source.js';
+import { redisMaster } from '../../lib/redis/master-source.js';
+import type { RedisMasterSource } from '../../lib/redis/source.interface.js';
 import { findRedisServer, RedisServer, versionOfServer } from '../../scripts/redis-servers.mjs';
 import { acquiring, ask, extending, inspecting, releasing } from '../support/ask.js';
 import { command } from '../support/command.js';
@@ -15,7 +16,7 @@ import { sharedMasters } from './support/shared-masters.js';
 const PASSWORD = 'a-password-to-hide';
 const TOKEN = 'a-token-to-hide';
 /** Of a request that the script carries out, and not a plain SET. */
-const QUEUED = { queue: { queues: ['queue of k'], waiter: 'me', waited: 0 } };
+const QUEUED = { queue: { queues: ['queue of k'], waiter: 'me', waited: 0, reserveFor: 50 } };
 
 type SourceOf = (server: RedisServer, options?: object) => RedisMasterSource;
 const versions: [string, SourceOf][] = [
@@ -62,7 +63,7 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
     const inScript = await ask(master, acquiring(['k'], TOKEN, QUEUED));
     expect(inScript).toEqual(answer);
     expect(JSON.stringify(inScript)).not.toMatch(/\bapp\b|script: /);
-    expect(await ask(master, releasing(['k'], TOKEN))).toEqual({ kind: 'granted' });
+    expect(await ask(master, releasing(['k'], TOKEN))).toEqual({ kind: 'gone' });
   });
 
   it('NOPERM: refuses a key that the user may not use, alone and in a batch', async () => {
@@ -239,9 +240,10 @@ describe('A server that is out of memory', () => {
     expect(remaining).toBeGreaterThan(30_000);
   });
 
-  it('extends all keys or none', async () => {
-    await ask(master, extending(['held'], TOKEN, 20_000));
-    expect(await ask(master, extending(['absent', 'held'], TOKEN, 60_000))).toMatchObject({ code: 'OOM' });
+  it('heals all keys or none', async () => {
+    await ask(master, releasing(['held'], TOKEN, 20_000));
+    const heal = { ...extending(['absent', 'held'], TOKEN, 60_000), heals: true };
+    expect(await ask(master, heal)).toMatchObject({ code: 'OOM' });
     const { remaining } = (await ask(master, inspecting('held'))) as { remaining?: number };
     expect(remaining).toBeLessThanOrEqual(20_000);
     expect(await ask(master, inspecting('absent'))).toEqual({ kind: 'granted' });

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { createConnection, createPool } from 'mysql2/promise';
 import pg from 'pg';
-import { LockLostError } from '../../lib/core/errors.js';
+import { LockLostError } from '../../lib/redlock/errors.js';
 import { fence } from '../../lib/sql/index.js';
 import { LONGEST_NAME } from '../../lib/sql/dialects.js';
 import { Arena, fencedDatabases, lockWith, outcomeOf } from './support/fenced-databases.js';

@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, jest } from '@jest/globals';
-import { type CountingContender, Crowd } from '../support/crowd.js';
+import { CountingContender, Crowd } from '../support/crowd.js';
 import { eventually } from '../support/eventually.js';
+import { startMasters } from '../support/masters.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
 
 jest.setTimeout(60_000);
 
@@ -82,24 +84,45 @@ describe('Eight processes that want one resource all the time', () => {
   });
 });
 
-it('Processes that want several resources together get them although other processes want each one alone all the time', async () => {
-  await using crowd = await Crowd.of(5, 3);
-  const turnstile = new Turnstile(5);
-  let done = false;
-  const singles = crowd.contenders.slice(1).map(async (contender, i) => {
-    while (!done) await turnstile.pass(contender, i + 1, i % 2 ? 'a' : 'b', 10);
+describe('A process that is far away', () => {
+  // Protocol 5.4
+  it.each([160, 600])('has its turn among near ones, with a round trip of %i ms', async (roundTrip) => {
+    await using masters = await startMasters(3);
+    await using crowd = await Crowd.of(3, masters, { masterTimeout: '1s' });
+    const proxies = await Promise.all(masters.servers.map(({ port }) => TcpProxy.to(port)));
+    const urls = proxies.map(({ url }) => url);
+    const far = await CountingContender.over(urls, { masterTimeout: '1s' });
+    for (const { requests, replies } of proxies) requests.delay = replies.delay = roundTrip / 2;
+    let isOver = false;
+    let passes = 0;
+    const near = crowd.contenders.flatMap((contender) =>
+      [WAIT, { wait: 0 }].map(async (options) => {
+        while (!isOver) {
+          const lock = await contender.acquire('k', '4s', options).catch(() => undefined);
+          if (lock) passes++;
+          await sleep(20);
+          await lock?.release();
+          await sleep(5);
+        }
+      }),
+    );
+    const passed: number[] = [];
+    // It listens once it has waited for the first time.
+    for (let turn = 0; turn < 5; turn++) {
+      passes = 0;
+      const lock = await far.acquire('k', '4s', WAIT);
+      passed.push(passes);
+      await lock.release();
+    }
+    isOver = true;
+    await Promise.all(near);
+    report(`a round trip of ${roundTrip} ms: passed ${passed.join(', ')} times`);
+    // Each turn takes three round trips at most, of 20 ms for each near holder. Without a reservation that is long enough,
+    // hundreds pass.
+    expect(Math.max(...passed.slice(1))).toBeLessThanOrEqual(3 * (roundTrip / 20) + 10);
+    await far.close();
+    await Promise.all(proxies.map((proxy) => proxy.close()));
   });
-  for (let i = 0; i < 5; i++) await turnstile.pass(crowd.contenders[0]!, 0, ['a', 'b']);
-  done = true;
-  await Promise.all(singles);
-  expect(turnstile.turns[0]).toBe(5);
-  const { mostOvertaken, mostPassedOver } = turnstile;
-  report(
-    `both of two busy resources: overtaken ${mostOvertaken} times, after a second ${mostPassedOver} times, at most`,
-  );
-  // The process then takes the keys one by one, each in turn with the processes that want only that key: a few rounds
-  // of each.
-  expect(mostPassedOver).toBeLessThanOrEqual(3 * 4);
 });
 
 function report(text: string): void {

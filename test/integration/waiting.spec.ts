@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { LockServiceStoppedError } from '../../lib/core/errors.js';
-import type { Lock } from '../../lib/core/lock.js';
+import { LockServiceStoppedError } from '../../lib/redlock/errors.js';
+import type { Lock } from '../../lib/locks/lock.js';
 import { type CountingContender, Crowd, Patience } from '../support/crowd.js';
 import { eventually } from '../support/eventually.js';
-import { Contender } from '../support/redlocks.js';
 import { type SharedMasters, sharedMasters } from './support/shared-masters.js';
 
 const all = sharedMasters(5);
@@ -43,27 +42,6 @@ describe.each([1, 3, 5])('A hand-off between processes, with %i masters', (count
   });
 });
 
-it.each([1, 3])(
-  'The time that a call waits is blamed on the process that real masters name, with %i of them',
-  async (count) => {
-    const { urls } = masters(count);
-    const options = { ...PATIENT, restartGuard: false };
-    await using holder = await Contender.on(urls, { ...options, instance: 'holder' });
-    await using other = await Contender.on(urls, { ...options, instance: 'other' });
-    const lock = await holder.acquire('order:1', '30s');
-    const waiting = other.acquire(['order:2', 'order:3'], '30s', WAIT).then((free) => free.release());
-    const next = other.acquire('order:1', '30s', WAIT);
-    await sleep(300);
-    await lock.release();
-    await Promise.all([waiting, (await next).release()]);
-    const [row, ...more] = other.redlock.contention.report;
-    expect(row).toMatchObject({ pattern: 'order:*', acquisitions: 1, waited: 1, holders: [{ instance: 'holder' }] });
-    expect(row!.holders[0]!.milliseconds + row!.unnamed).toBeCloseTo(row!.milliseconds.sum, 6);
-    expect(row!.milliseconds.sum).toBeGreaterThan(200);
-    expect([more, holder.redlock.contention.report]).toEqual([[], []]);
-  },
-);
-
 describe('Requests per hand-off', () => {
   it.each([2, 8, 16])('among %i processes are at most 1.5 times those of an uncontended lock', async (processes) => {
     await using crowd = await Crowd.of(processes, masters(5), PATIENT);
@@ -76,7 +54,7 @@ describe('Requests per hand-off', () => {
     expect(perTurn).toBeLessThanOrEqual(15);
   });
 
-  it('inside a process are fewer than half of those of an uncontended lock', async () => {
+  it('inside a process are about those of an uncontended lock', async () => {
     await using crowd = await Crowd.of(1, masters(5), PATIENT);
     const [contender] = crowd.contenders as [CountingContender];
     const order: number[] = [];
@@ -85,8 +63,7 @@ describe('Requests per hand-off', () => {
       order.push(i);
     };
     await Promise.all(Array.from({ length: 128 }, (_, i) => turn(i)));
-    // Up to five sections in a row need no request between them.
-    expect(contender.requests).toBeLessThan((128 * 10) / 2);
+    expect(contender.requests).toBeLessThan(128 * 10 * 1.2);
     expect(order).toEqual(order.map((_, i) => i));
     // Only the home master has one, if a release was so late on a busy machine that the next request was refused.
     const subscribers = await crowd.subscribers();

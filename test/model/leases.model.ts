@@ -214,6 +214,7 @@ export abstract class LeasesModel<Rule extends string> extends StateModel<LeaseO
     next[this.at.choice(c)] = 0;
   }
 
+  /** A release has no gate: Protocol 8.3. */
   private arriveLate(state: Uint8Array, { c, m }: Request, emit: Emit): void {
     if (this.believes(state, c) || state[this.at.end(c, m)] === 0 || state[this.at.counted(c, m)] === 1) return;
     const next = this.copy(state);

@@ -20,7 +20,7 @@ const readme = join(import.meta.dirname, 'README.md');
 // A fresh clone does not have the compiler yet.
 await ensureDependencies();
 const { compile } = await import('../simulation/compile.mjs');
-const compiled = await compile(undefined, ['test/model', 'lib/redis/guard', 'lib/core']);
+const compiled = await compile(undefined, ['test/model']);
 try {
   const load = (file) => import(pathToFileURL(join(compiled.folder, 'test/model', file)).href);
   const [{ explore }, { sections }] = await Promise.all([load('checker.js'), load('configurations.js')]);

@@ -9,19 +9,16 @@ type TokensWeakening =
   | 'drawn once, confirmed anywhere'
   | 'healed master stays in D'
   | 'healed master stays in D, its counter raised'
-  | 'a late request of an older connection sets the key after the draw'
+  | 'a master comes back into D before its heal is answered'
   | 'drawn anew in each round'
   | 'answers of quarantined masters count'
-  | 'floor read before the quarantine ends'
-  | 'floor clamped to late servers'
-  | 'no floor'
-  | 'unknown loss';
+  | 'no floor';
 
 export interface TokensOptions {
   readonly masters: 3 | 5;
   /** The key that each client locks; all keys share one counter. */
   readonly keys: readonly number[];
-  /** How many times an extension or a late request sets a key again. */
+  /** How many heals are sent. */
   readonly heals: number;
   /** How many answers to draws are lost. */
   readonly lostAnswers: number;
@@ -31,7 +28,7 @@ export interface TokensOptions {
     readonly losses: number;
     readonly ticks: number;
     readonly quarantine: number;
-    /** How far the wall clock of each client is ahead. */
+    /** How far the clock of each master is ahead. */
     readonly ahead: readonly number[];
   };
   /** One undisturbed client: its token stands after this many rounds, whatever the counters are. */
@@ -45,14 +42,13 @@ const OWNERS = 2;
 const [PHASE, GRANTED, DRAWN, LARGEST, CONFIRMED] = [0, 1, 2, 3, 4];
 /** The largest token that stood when the client requested its own. */
 const AFTER = 5;
-const FLOOR = 6;
-/** Masters that were not quarantined when the round was sent. */
-const SENT = 7;
-const [EVER, CLIENT] = [8, 9];
+/** Masters to which a heal was sent that has not been answered. */
+const HEALING = 6;
+const [EVER, CLIENT] = [7, 8];
 
 const [ACQUIRING, HOLDING, ASKED, STANDS] = [0, 1, 2, 3];
 
-/** Numbers that pass in one tick of a wall clock: more than the model draws in one tick. */
+/** Numbers that pass in one tick of a clock: more than the model draws in one tick. */
 const PER_TICK = 8;
 
 const NAMES = 'ABC';
@@ -60,10 +56,10 @@ const NAMES = 'ABC';
 const { action, describe } = stepsOf({
   acquire: (client, master) => `${master} grants to ${client}`,
   expire: (_, master, key) => `key ${key + 1} expires on ${master}`,
-  'set again': (client, master) => `an extension of ${client} sets its key again on ${master}`,
-  late: (client, master) => `a late request of ${client} sets its key again on ${master}`,
+  heal: (client, master) => `${client} sends a heal to ${master}`,
+  'set again': (client, master) => `the heal of ${client} sets its key again on ${master}`,
+  unheard: (client, master) => `the heal of ${client} sets its key again on ${master}, and its answer is lost`,
   ask: (client) => `${client} asks for its token`,
-  round: (client) => `${client} sends another round`,
   draw: (client, master) => `${master} answers ${client}`,
   lose: (client, master) => `${master} draws for ${client}, and its answer is lost`,
   loss: (_, master) => `${master} loses its data`,
@@ -72,8 +68,8 @@ const { action, describe } = stepsOf({
 });
 
 /**
- * Section 9. Keys expire at any time, as if no lease held, so the only time is that of the wall clocks.
- * A request and its answer are one step, because a connection keeps the order of requests.
+ * Section 9. Keys expire at any time, as if no lease held, so the only time is that of the masters' clocks. A request and its
+ * answer are one step, because a connection keeps the order of requests; a heal may be executed at any time after it was sent.
  */
 export class TokensModel extends StateModel<TokensOptions> {
   private readonly quorum: number;
@@ -109,7 +105,6 @@ export class TokensModel extends StateModel<TokensOptions> {
         begun[this.master(m) + OWNERS] = 1;
       }
       begun[this.client(0) + PHASE] = ASKED;
-      begun[this.client(0) + SENT] = (1 << masters) - 1;
       return begun;
     });
   }
@@ -144,7 +139,7 @@ export class TokensModel extends StateModel<TokensOptions> {
       this.ask(state, c, emit);
       for (let m = 0; m < masters; m += 1) {
         this.acquire(state, c, m, emit);
-        this.setAgain(state, c, m, emit);
+        this.heal(state, c, m, emit);
         this.draw(state, c, m, emit);
       }
     }
@@ -180,49 +175,44 @@ export class TokensModel extends StateModel<TokensOptions> {
   }
 
   /**
-   * An extension finds no key and sets it. Whether or not its answer arrives, the master leaves D.
+   * A heal is sent to a master, which leaves D, and is executed, now or later. Its answer may be lost.
    * Protocol 9.2 and 9.5.
    */
-  private setAgain(state: Uint8Array, c: number, m: number, emit: Emit): void {
+  private heal(state: Uint8Array, c: number, m: number, emit: Emit): void {
     const at = this.client(c);
-    if (state[this.heals] === 0 || state[at + PHASE] === ACQUIRING || state[this.owner(c, m)] !== 0) return;
+    const bit = 1 << m;
+    if (state[at + PHASE] === ACQUIRING) return;
+    if (state[this.heals]! > 0 && (state[at + HEALING]! & bit) === 0) {
+      const sent = this.copy(state);
+      sent[this.heals]! -= 1;
+      sent[at + HEALING]! |= bit;
+      if (
+        !this.weak.has('healed master stays in D') &&
+        !this.weak.has('healed master stays in D, its counter raised')
+      ) {
+        sent[at + DRAWN]! &= ~bit;
+        sent[at + CONFIRMED]! &= ~bit;
+      }
+      emit(sent, action('heal', c, m));
+    }
+    if ((state[at + HEALING]! & bit) === 0 || state[this.owner(c, m)] !== 0) return;
+    if (state[this.master(m) + QUARANTINE]! > 0) return;
     const next = this.copy(state);
-    next[this.heals]! -= 1;
     next[this.owner(c, m)] = c + 1;
     const raised = this.weak.has('healed master stays in D, its counter raised');
     if (raised) next[this.master(m) + COUNTER] = Math.max(next[this.master(m) + COUNTER]!, next[at + LARGEST]!);
-    if (!raised && !this.weak.has('healed master stays in D')) {
-      if (this.weak.has('a late request of an older connection sets the key after the draw')) {
-        emit(next, action('late', c, m));
-      }
-      next[at + DRAWN]! &= ~(1 << m);
-      next[at + CONFIRMED]! &= ~(1 << m);
-    }
+    emit(next, action('unheard', c, m));
+    next[at + HEALING]! &= ~bit;
     emit(next, action('set again', c, m));
   }
 
-  /** Begins the first round, or another one with the current clock. */
   private ask(state: Uint8Array, c: number, emit: Emit): void {
     const at = this.client(c);
-    const phase = state[at + PHASE]!;
-    if (phase !== HOLDING && (phase !== ASKED || !this.options.loss)) return;
+    if (state[at + PHASE] !== HOLDING) return;
     const next = this.copy(state);
-    if (phase === HOLDING) {
-      next[at + PHASE] = ASKED;
-      next[at + AFTER] = this.largestStanding(state, c);
-    }
-    const ahead = this.options.loss?.ahead[c] ?? 0;
-    // Protocol 9.4
-    if (this.options.loss && !this.weak.has('no floor')) next[at + FLOOR] = (state[this.now]! + ahead) * PER_TICK;
-    let sent = 0;
-    for (let m = 0; m < this.options.masters; m += 1) {
-      const quarantined = state[this.master(m) + QUARANTINE]! > 0;
-      // Protocol 9.3
-      const counts = !quarantined || this.weak.has('answers of quarantined masters count');
-      if (counts || this.weak.has('floor read before the quarantine ends')) sent |= 1 << m;
-    }
-    next[at + SENT] = sent;
-    emit(next, action(phase === HOLDING ? 'ask' : 'round', c));
+    next[at + PHASE] = ASKED;
+    next[at + AFTER] = this.largestStanding(state, c);
+    emit(next, action('ask', c));
   }
 
   private largestStanding(state: Uint8Array, c: number): number {
@@ -235,10 +225,17 @@ export class TokensModel extends StateModel<TokensOptions> {
     return largest;
   }
 
+  /** Whether a master is in D, or comes back into it, although its heal has not been answered. */
+  private stays(state: Uint8Array, c: number, m: number): boolean {
+    if (this.weak.has('a master comes back into D before its heal is answered')) return true;
+    return (state[this.client(c) + DRAWN]! & (1 << m)) !== 0;
+  }
+
   /** The request of a round reaches one master. */
   private draw(state: Uint8Array, c: number, m: number, emit: Emit): void {
     const at = this.client(c);
-    if (state[at + PHASE] !== ASKED || (state[at + SENT]! & (1 << m)) === 0) return;
+    if (state[at + PHASE] !== ASKED) return;
+    if ((state[at + HEALING]! & (1 << m)) !== 0 && !this.stays(state, c, m)) return;
     if (state[this.owner(c, m)] !== c + 1 && !this.weak.has('draw without still-ours')) return;
     if (state[this.master(m) + QUARANTINE]! > 0 && !this.weak.has('answers of quarantined masters count')) return;
     const next = this.copy(state);
@@ -289,32 +286,21 @@ export class TokensModel extends StateModel<TokensOptions> {
     return this.weak.has('confirm on draws of a minority') ? drawn === 0 : true;
   }
 
+  /** The floor is the clock of the master, at the draw: Protocol 9.1 and 9.4. */
   private drawn(state: Uint8Array, c: number, m: number): number {
-    const at = this.client(c);
-    let floor = state[at + FLOOR]!;
-    // m1 has the right time; the other servers are two ticks late.
-    const clamped = this.weak.has('floor clamped to late servers') && m > 0;
-    if (clamped) floor = Math.min(floor, Math.max(0, state[this.now]! - 2) * PER_TICK);
-    return Math.max(state[this.master(m) + COUNTER]! + 1, floor, state[at + LARGEST]!);
+    const { loss } = this.options;
+    const floor = loss && !this.weak.has('no floor') ? (state[this.now]! + loss.ahead[m]!) * PER_TICK : 0;
+    return Math.max(state[this.master(m) + COUNTER]! + 1, floor, state[this.client(c) + LARGEST]!);
   }
 
+  /** No client notices: D, confirmations and requests under way stay. */
   private lose(state: Uint8Array, m: number, emit: Emit): void {
-    const { loss, keys } = this.options;
+    const { loss } = this.options;
     if (!loss || state[this.losses] === 0) return;
     const next = this.copy(state);
     next[this.losses]! -= 1;
     next.fill(0, this.master(m), this.master(m) + this.masterWidth);
-    if (!this.weak.has('unknown loss')) {
-      next[this.master(m) + QUARANTINE] = loss.quarantine;
-      for (let c = 0; c < keys.length; c += 1) {
-        const at = this.client(c);
-        next[at + DRAWN]! &= ~(1 << m);
-        if (state[at + PHASE] !== STANDS) next[at + CONFIRMED]! &= ~(1 << m);
-        next[at + GRANTED]! &= ~(1 << m);
-        // Earlier requests carry the earlier identity and are refused.
-        next[at + SENT]! &= ~(1 << m);
-      }
-    }
+    next[this.master(m) + QUARANTINE] = loss.quarantine;
     emit(next, action('loss', 0, m));
   }
 

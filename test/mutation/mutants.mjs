@@ -38,7 +38,7 @@ export class Compiler {
     const checker = program.getTypeChecker();
     return this.#files.flatMap((path) => {
       const file = relative(root, path).split(sep).join('/');
-      if (file.startsWith('lib/cli/')) return [];
+      if (/^lib\/(?:cli|admin)\//.test(file)) return [];
       const source = program.getSourceFile(path);
       return editsOf(source, checker).map((edit) => ({ file, ...edit, ...placeOf(source, edit) }));
     });

@@ -14,11 +14,11 @@ interface Task {
 const { urls, hang, lock } = JSON.parse(process.argv[2] ?? '') as Task;
 const contender = new Contender(redisMasters('masters', urls, contextOf()));
 if (lock) {
-  await contender.redlock.connect(10_000);
+  await contender.redlock.masters.connect(10_000);
   await contender.acquire('extended', '10s', { extend: true });
   await contender.acquire('not extended', '10s');
 } else {
-  void contender.redlock.open();
+  void contender.redlock.masters.open();
 }
 for (const pid of hang) process.kill(pid, 'SIGSTOP');
 contender.redlock.stop();

@@ -1,6 +1,6 @@
 // Waits for a lock, prints a line when it has the lock, and releases it after `hold` milliseconds.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { RedlockOptions } from '../../lib/core/settings/options.js';
+import type { RedlockOptions } from '../../lib/settings/options.js';
 import { Contender } from '../support/redlocks.js';
 
 interface Task {
@@ -14,7 +14,7 @@ interface Task {
 
 const { urls, resource, ttl, hold, options } = JSON.parse(process.argv[2] ?? '') as Task;
 const contender = await Contender.on(urls, options);
-const lock = await contender.acquire(resource, ttl, { wait: '60s' });
+const lock = await contender.acquire(resource, ttl, { wait: '60s', extend: true });
 process.stdout.write('held\n');
 await sleep(hold ?? 2 ** 30);
 await lock.release();

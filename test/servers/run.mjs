@@ -19,8 +19,8 @@ const SUITES = {
   integration: 'test/integration/',
   'simulated server': 'test/simulation/model.spec.ts',
 };
-/** Specs that would show the same on every server: of the torture tool, and of the command line on a cluster. */
-const SAME_ON_ALL = ['test/integration/torture', 'test/integration/cluster-torture', 'test/integration/cluster-cli'];
+/** Specs that would show the same on every server: of the torture tool. */
+const SAME_ON_ALL = ['test/integration/torture'];
 /** Most tests wait for a server or a timer, so two more than there are processors on a small machine. */
 const WORKERS = 4;
 /** For one server, in milliseconds: three minutes are usual on two processors, five when they are busy. */

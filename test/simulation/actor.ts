@@ -1,14 +1,9 @@
-import type { Instant } from '../../lib/core/clock.js';
-import {
-  LockLostError,
-  LockNotAcquiredError,
-  LockServiceStoppedError,
-  type MasterReport,
-  QuorumUnavailableError,
-} from '../../lib/core/errors.js';
-import { queuesOf } from '../../lib/core/acquire/permits.js';
-import type { Lock } from '../../lib/core/lock.js';
-import { masterTimeoutFor, resolveCall } from '../../lib/core/settings/settings.js';
+import type { Instant } from '../../lib/redlock/clock.js';
+import { LockLostError, LockServiceStoppedError, QuorumUnavailableError } from '../../lib/redlock/errors.js';
+import { LockNotAcquiredError } from '../../lib/waiting/lock-not-acquired.error.js';
+import { queuesOf } from '../../lib/kinds/permits.js';
+import type { Lock } from '../../lib/locks/lock.js';
+import { masterTimeoutFor, resolveCall } from '../../lib/settings/settings.js';
 import type { SimNode } from './node.js';
 import { watchNested } from './properties/nesting.js';
 import { Violation } from './properties/violation.js';
@@ -18,11 +13,11 @@ import type { World } from './world.js';
 
 /** Delay that timers and turns of the event loop add to a wait, in milliseconds. */
 const LATENESS = 10;
+/** Of its own process, without a waiting budget, in milliseconds. */
+const PAUSE = 1_000;
 /** A lock whose ttl is shorter than this many one-way trips over the network cannot be kept. */
 const ROUND_TRIPS = 30;
 
-/** Rounds until a doubt about the clocks ends: an extension that is under way, and the questions to the masters. */
-const ROUNDS_OF_A_DOUBT = 4;
 /** How many permits one attempt tries to take. */
 const MAX_PICKS = 4;
 
@@ -77,15 +72,15 @@ export class Actor {
     if (outer) watchNested(this, this.world);
     this.world.trace(this.name, () => `asks for ${this.wish} (ttl ${ttl}, wait ${wait})`);
     if (abortAfter !== undefined) this.world.later(node, abortAfter, () => this.giveUp());
-    const refused = (answers: readonly MasterReport[]): void => node.noteRefusal(answers);
     this.track(
       through(operation.functions, () =>
-        node.redlock.acquire(operation.resources, { ...call, refused }, 'fail', outer && (() => outer.held)),
+        node.redlock.acquire(operation.resources, call, { isNested: (outer?.held.length ?? 0) > 0 }),
       ),
     ).then(
       (lock) => this.guard(() => this.work(lock)),
       (error: unknown) => this.guard(() => this.refused(error)),
     );
+    this.block('asked');
   }
 
   /** What it asks for, in words. */
@@ -143,11 +138,10 @@ export class Actor {
   }
 
   /** Blocks the event loop, as synchronous work does. */
-  private block(when: 'held' | 'released'): void {
+  private block(when: 'asked' | 'held' | 'released'): void {
     const { node, operation, world } = this;
     if (operation.blocks?.when !== when) return;
     world.trace(this.name, () => `blocks its process for ${operation.blocks?.lasts} ms`);
-    world.assumptions.noteBlocked(world.scheduler.now, operation.blocks.lasts);
     node.process.block(operation.blocks.lasts);
   }
 
@@ -188,7 +182,6 @@ export class Actor {
     const { stopped } = node.process;
     const at = world.scheduler.now;
     this.checkKept(lock);
-    const isInDoubt = !lock.isHeld && lock.loss === undefined;
     world.trace(this.name, () => (lock.isHeld ? 'releases' : 'has lost it'));
     if (lock.isHeld) world.health.noteRelease(this, lock.slot);
     this.isHolding = false;
@@ -196,7 +189,7 @@ export class Actor {
       this.guard(() => {
         if (!node.hasLeft) {
           const { masterTimeout } = node.settings;
-          this.checkDuration('releasing', at, stopped, (isInDoubt ? 1 + ROUNDS_OF_A_DOUBT : 1) * masterTimeout);
+          this.checkDuration('releasing', at, stopped, masterTimeout);
         }
         this.end();
         world.checkSharedKeys();
@@ -209,13 +202,16 @@ export class Actor {
   private checkKept(lock: Lock): void {
     const { node, operation, world } = this;
     const { assumptions, scheduler, sometimes } = world;
-    if (!operation.extend || !assumptions.isHealthy(node)) return;
+    const isKept = assumptions.isHealthyOnAMajority(node) && !world.beliefs.wasPartial(operation.resources);
+    if (!operation.extend || !(isKept || assumptions.isHealthy(node))) return;
     // A master may take a quarter of the ttl to answer, and an extension may need a second attempt.
     if (Math.min(operation.ttl, operation.newTtl ?? Infinity) < ROUND_TRIPS * world.schedule.latency) return;
     if (lock.isHeld && assumptions.ailments.length > 0)
       sometimes.reached('a healthy client held a lock beside a sick one');
+    if (lock.isHeld && assumptions.hasHitMasters)
+      sometimes.reached('a lock outlived a fault of a minority of the masters');
     if (lock.isHeld || lock.loss?.cause === 'max-hold') return;
-    const message = `${this.name} lost its lock, and nothing had happened to it or to the masters: ${lock.loss?.message}`;
+    const message = `${this.name} lost its lock, and nothing had happened to it or to a majority of the masters: ${lock.loss?.message}`;
     throw new Violation('a healthy client keeps its locks', scheduler.now, message);
   }
 
@@ -226,7 +222,7 @@ export class Actor {
     this.world.trace(this.name, () => `gets nothing: ${String(error)}`);
     if (this.operation.permits !== undefined) this.world.sometimes.reached('all permits were taken');
     if (this.abortedAt !== undefined) {
-      const isLate = this.abortedAt < this.world.scheduler.now && !this.node.process.isBehindLongTurn;
+      const isLate = this.abortedAt < this.world.scheduler.now;
       if (isLate) this.fail('was not notified at once that its waiting was over');
       return;
     }
@@ -235,17 +231,30 @@ export class Actor {
     this.expect(error, [LockNotAcquiredError, QuorumUnavailableError]);
     if (!asked) return;
     const { wait, ttl, permits } = operation;
-    // Through the home master, an attempt takes two rounds. The first one includes several permits.
-    const rounds = permits === undefined ? (wait > 0 ? 2 : 1) : 1 + 2 * Math.min(permits, MAX_PICKS);
+    // A lost connection is awaited for as long as a round may take. Through the home master, an attempt takes two rounds.
+    // The first one includes several permits.
+    const rounds = 1 + (permits === undefined ? 2 : 1 + 2 * Math.min(permits, MAX_PICKS));
     const attempt = masterTimeoutFor(node.settings, ttl) * rounds;
-    // A ttl that is larger than any before is announced first.
-    const { settings } = node;
-    const isAnnounced = settings.restartGuard && Math.max(ttl, operation.minHold) > this.world.settings.ttl;
-    const announcement = isAnnounced ? settings.masterTimeout : 0;
-    this.checkDuration('waiting', asked.at, asked.stopped, wait + attempt + announcement);
+    this.checkDuration('waiting', asked.at, asked.stopped, wait + attempt);
+    if (error instanceof QuorumUnavailableError) this.checkPatience(error, node.process.stopped - asked.stopped);
     // Neither a wall clock that is set nor a suspended machine ends a wait.
     const elapsed = node.process.read().monotonic - asked.read.monotonic;
     if (elapsed < wait) this.fail(`waited ${elapsed.toFixed(1)} ms of ${wait} ms`);
+  }
+
+  /** Checks that masters that are fine are not blamed for a pause of the process. */
+  private checkPatience(error: QuorumUnavailableError, paused: number): void {
+    const { node, operation, world } = this;
+    const { assumptions, schedule } = world;
+    const { wait, ttl } = operation;
+    const isBlamed = error.answers.some(({ answer }) => answer?.kind === 'timeout');
+    const isFine = assumptions.mastersAreFine && assumptions.ratesAreNormal && !assumptions.isSick(node);
+    const isNear = ROUND_TRIPS * schedule.latency <= ttl && 2 * schedule.latency < masterTimeoutFor(node.settings, ttl);
+    // A lock that has ended before its work could begin is a failure, too.
+    const isShort = paused > 0 && paused < Math.min(wait || PAUSE, ttl / 2);
+    if (!isBlamed || !isFine || !isNear || !isShort) return;
+    const message = `${this.name} failed after a pause of ${paused.toFixed(1)} ms: ${error.message}`;
+    throw new Violation('no call fails for a pause of its process', world.scheduler.now, message);
   }
 
   private giveUp(): void {
@@ -258,8 +267,11 @@ export class Actor {
   /** Checks a duration, not counting the time during which the process did not run. */
   private checkDuration(what: string, since: number, stopped: number, bound: number): void {
     const { process } = this.node;
-    const took = (this.world.scheduler.now - since - (process.stopped - stopped)) * process.clocks.slowest;
-    if (took > bound + LATENESS) this.fail(`${what} took ${took.toFixed(1)} ms, not ${bound} ms at most`);
+    const paused = process.stopped - stopped;
+    const took = (this.world.scheduler.now - since - paused) * process.clocks.slowest;
+    // A time limit that is late, because the process stood still, grows once by as much.
+    if (took > bound + Math.min(paused, bound) + LATENESS)
+      this.fail(`${what} took ${took.toFixed(1)} ms, not ${bound} ms at most`);
   }
 
   private expect(error: unknown, kinds: readonly (new (...args: never[]) => Error)[]): void {

@@ -6,7 +6,20 @@ import { transform } from '@swc/core';
 import embed from '../../scripts/embed.mjs';
 
 const root = join(import.meta.dirname, '../..');
-const parts = ['lib/core', 'lib/memory', 'lib/redis', 'test/simulation'];
+/** The folders of the library that the simulation needs. */
+export const LIBRARY = [
+  'redlock',
+  'waiting',
+  'kinds',
+  'fencing',
+  'masters',
+  'operate',
+  'settings',
+  'locks',
+  'memory',
+  'redis',
+].map((room) => `lib/${room}`);
+const parts = [...LIBRARY, 'test/simulation'];
 
 /** Compiles everything that a run needs. `change` may replace the contents of a file. */
 export async function compile(change = (_, text) => text, folders = parts) {
@@ -19,8 +32,10 @@ export async function compile(change = (_, text) => text, folders = parts) {
   return { folder, remove: () => rm(folder, { recursive: true, force: true }) };
 }
 
+/** Of folders; a file is one of its own. */
 async function sources(folders) {
   const lists = folders.map(async (part) => {
+    if (part.endsWith('.ts')) return [part];
     const files = await readdir(join(root, part), { recursive: true });
     return files.filter((file) => /(?<!\.spec|\.d)\.ts$|\.lua$/.test(file)).map((file) => join(part, file));
   });

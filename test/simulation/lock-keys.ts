@@ -1,4 +1,4 @@
-import { NUL } from '../../lib/core/keyspace.js';
+import { NUL } from '../../lib/settings/keyspace.js';
 
 /** Whether a key is that of a lock or a permit; the others are internal. */
 export function isLockKey(key: string): boolean {

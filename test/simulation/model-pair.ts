@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Redis } from 'ioredis';
-import { MARKER_FIELDS } from '../../lib/redis/guard/marker.js';
-import { INFO_FIELDS, type InfoField, millisecondsFrom } from '../../lib/redis/replies.js';
-import type { Script } from '../../lib/redis/scripts/bound-script.js';
+import { INFO_FIELDS, type InfoField } from '../../lib/redis/replies.js';
+import { LOCKS } from '../../lib/redis/scripts/lua.generated.js';
 import { RedisServer } from '../../scripts/redis-servers.mjs';
 import { EPOCH, MachineClock } from './engine/machine-clock.js';
 import { Scheduler } from './engine/scheduler.js';
@@ -62,9 +61,7 @@ export class ModelPair implements AsyncDisposable {
     const [, run = ''] = /run_id:(\w+)/.exec(await client.info('server')) ?? [];
     // The subscriber uses a pattern, like a monitor: the server does not count it as a waiter.
     await subscriber.psubscribe('*');
-    const pair = new ModelPair(server, client, subscriber, run, faults);
-    await pair.adoptHistory();
-    return pair;
+    return new ModelPair(server, client, subscriber, run, faults);
   }
 
   async listen(channel: string): Promise<void> {
@@ -73,12 +70,11 @@ export class ModelPair implements AsyncDisposable {
     this.simulated.subscribe(channel, { push });
   }
 
-  /** Lets both run a script that answers requests. */
-  async run(script: Script, args: Words): Promise<Comparison> {
-    const real = lasting(script);
-    const outcome = await this.call('EVALSHA', [script.sha1, ...args], [real.sha1, ...args]);
+  /** Lets both run the script that answers requests. */
+  async run(args: Words): Promise<Comparison> {
+    const outcome = await this.call('EVALSHA', [digestOf(LOCKS), ...args], [digestOf(LASTING_LOCKS), ...args]);
     if (!outcome.real.includes('NOSCRIPT')) return outcome;
-    return this.call('EVAL', [script.text, ...args], [real.text, ...args]);
+    return this.call('EVAL', [LOCKS, ...args], [LASTING_LOCKS, ...args]);
   }
 
   /** Lets both run one command, and compares the answers. */
@@ -93,7 +89,7 @@ export class ModelPair implements AsyncDisposable {
     return { command, real: show(one), simulated: show(other) };
   }
 
-  /** Copies the timestamps that the real server has written to the simulated one, if they are close. */
+  /** Copies a timestamp that the real server has written to the simulated one, if they are close. */
   async adopt(hash: string, field: string): Promise<void> {
     const { data } = this.simulated;
     if (data.isReadOnly || data.isFull || data.hget(hash, field) === undefined) return;
@@ -103,23 +99,25 @@ export class ModelPair implements AsyncDisposable {
     if (real !== null && isNear) data.hset(hash, field, real);
   }
 
-  /** Like {@link adopt}, for a string. */
-  async adoptText(key: string): Promise<void> {
+  /** Copies a counter, in microseconds. */
+  async adoptCounter(hash: string, field: string): Promise<void> {
     const { data } = this.simulated;
-    const text = data.get(key);
-    if (data.isReadOnly || data.isFull || text === undefined) return;
-    const real = await this.client.get(key);
-    const [one, other] = [numbersIn(real ?? ''), numbersIn(text)];
-    const isNear = one.length === other.length && one.every((n, i) => Math.abs(n - (other[i] ?? 0)) <= this.slack);
-    if (real !== null && isNear) data.set(key, real, data.pttl(key));
+    const simulated = data.hget(hash, field);
+    if (data.isReadOnly || simulated === undefined) return;
+    const real = await this.client.hget(hash, field);
+    if (real === null || Math.abs(Number(real) - Number(simulated)) > this.slack * 1_000) return;
+    // A server without memory writes as well, behind the first write of a script.
+    const { isFull } = data;
+    data.isFull = false;
+    data.hset(hash, field, real);
+    data.isFull = isFull;
   }
 
   /** Applies an operator's command to the real server, and its effect to the simulated one. */
-  async operate(real: readonly string[], simulate: (server: SimServer) => void): Promise<void> {
+  async operate(real: readonly string[], simulate: (server: SimServer) => void): Promise<undefined> {
     await this.client.call(real[0] as string, ...real.slice(1));
     await this.setClock();
     simulate(this.simulated);
-    await this.adoptHistory();
   }
 
   /** All keys with their values on both servers. */
@@ -151,12 +149,6 @@ export class ModelPair implements AsyncDisposable {
     await this.server.stop();
   }
 
-  /** A real server chooses its replication id itself, so the simulated one adopts it. */
-  private async adoptHistory(): Promise<void> {
-    const [, replid = ''] = /master_replid:(\w+)/.exec(await this.client.info('replication')) ?? [];
-    this.simulated.replid = replid;
-  }
-
   private async setClock(): Promise<number> {
     const now = await this.milliseconds();
     this.scheduler.now = now - EPOCH;
@@ -172,20 +164,16 @@ export class ModelPair implements AsyncDisposable {
     if (reply instanceof ReplyError || reply instanceof Error) return { text: errorCode(reply), times: [] };
     if (typeof reply === 'number' && reply >= 0) return { text: 'milliseconds', times: [reply] };
     if (typeof reply === 'string' && /^\d{13}$/.test(reply)) return { text: 'time', times: [Number(reply)] };
-    const [, left, rest = ''] = (typeof reply === 'string' && /^(\d+) (.*)$/s.exec(reply)) || [];
-    if (left !== undefined) return { text: `milliseconds ${rest}`, times: [Number(left)] };
-    if (Array.isArray(reply)) return isReport(reply) ? comparableReport(reply) : this.comparableAnswers(reply);
-    return { text: String(reply), times: [] };
-  }
-
-  /** Answers to requests, followed by the clock if an answer needed it. */
-  private comparableAnswers(replies: readonly unknown[]): Comparable {
-    const time: unknown = replies.at(-1);
-    const answers = Array.isArray(time) ? replies.slice(0, -1) : replies;
-    const all = answers.map((reply) => this.comparable(reply));
-    const text = [...all.map((one) => one.text), Array.isArray(time) ? 'time' : 'no time'].join(', ');
-    const clock = Array.isArray(time) ? [millisecondsFrom(time)] : [];
-    return { text, times: [...all.flatMap(({ times }) => times), ...clock] };
+    const [, status, left, rest = ''] =
+      (typeof reply === 'string' && /^(?:(held|quarantined) )?(\d+)(?: (.*))?$/s.exec(reply)) || [];
+    if (left !== undefined) return { text: `${status ?? ''} milliseconds ${rest}`, times: [Number(left)] };
+    const [, fence] = (typeof reply === 'string' && /^drawn (\d{16})$/.exec(reply)) || [];
+    // In microseconds: the clock of the server, if the counters were smaller.
+    if (fence !== undefined) return { text: 'a token', times: [Math.floor(Number(fence) / 1_000)] };
+    if (!Array.isArray(reply)) return { text: String(reply), times: [] };
+    if (isReport(reply)) return comparableReport(reply);
+    const all = reply.map((one) => this.comparable(one));
+    return { text: all.map((one) => one.text).join(', '), times: all.flatMap(({ times }) => times) };
   }
 
   private async valueOf(key: string): Promise<unknown> {
@@ -204,18 +192,22 @@ function numbersIn(text: string): readonly number[] {
  * The same script with longer ttls, so that nothing expires during the test: no two clocks agree on the moment of
  * expiry.
  */
-function lasting(script: Script): Script {
+const LASTING_LOCKS = lasting(LOCKS);
+
+function lasting(script: string): string {
   const ends = [
-    [`'PX', ${LIVES.reservation})`, `'PX', ${LASTING.reservation})`],
+    [`% 1 * ${LIVES.reservation})`, `% 1 * ${LASTING.reservation})`],
     [`, ${LIVES.queue})`, `, ${LASTING.queue})`],
-    [`milliseconds() + ${LIVES.reservation})`, `milliseconds() + ${LASTING.reservation})`],
     [`now + ${LIVES.barrier})`, `now + ${LASTING.barrier})`],
   ] as const;
-  const text = ends.reduce((before, [end, later]) => {
+  return ends.reduce((before, [end, later]) => {
     if (!before.includes(end)) throw new Error(`the script has no ${end}`);
     return before.replaceAll(end, later);
-  }, script.text);
-  return { text, sha1: createHash('sha1').update(text).digest('hex') };
+  }, script);
+}
+
+function digestOf(text: string): string {
+  return createHash('sha1').update(text).digest('hex');
 }
 
 function plain(value: string | ReadonlyMap<string | number, string | number> | undefined): unknown {
@@ -231,30 +223,28 @@ function untimed(member: string): string {
   return member.replace(/^\d+ /, '');
 }
 
-/** A report holds only strings; answers hold numbers, or end with a time. */
-function isReport(reply: readonly unknown[]): reply is readonly string[] {
-  return reply.length === 1 + INFO_FIELDS.length + MARKER_FIELDS.length;
+/** With a marker, four values more. */
+function isReport(reply: readonly unknown[]): boolean {
+  return reply.length === 1 + INFO_FIELDS.length || reply.length === 5 + INFO_FIELDS.length;
 }
 
 function errorCode({ message }: Error): string {
-  return `error ${/^[A-Z]+/.exec(message)?.[0]}`;
+  return `error ${/^(?:GATE )?[A-Z]+/.exec(message)?.[0]}`;
 }
 
 /** The fields of INFO that the library reads. */
 function comparableReport(report: readonly unknown[]): Comparable {
   const [time, ...values] = report.map(String);
   const field = (name: InfoField): string => values[INFO_FIELDS.indexOf(name)] ?? '';
+  const [run = '', from = '', wait = '', cause = ''] = values.slice(INFO_FIELDS.length);
   const facts = [
     field('run_id'),
     // Valkey uses another name for this field.
     field('redis_mode') || field('server_mode'),
     field('role'),
-    field('master_replid'),
-    /^0*$/.test(field('master_replid2')) ? 'never promoted' : 'promoted',
     field('maxmemory') === '0' ? 'no limit' : 'limited',
     field('maxmemory_policy'),
-    field('aof_enabled'),
-    ...values.slice(INFO_FIELDS.length),
+    ...[run, from === '' ? 'never' : 'from', Number(wait) > 0 ? 'waits' : wait, cause],
   ];
-  return { text: facts.join(' '), times: [Number(time)] };
+  return { text: facts.join(' '), times: [Number(time), Number(from), Number(wait)] };
 }

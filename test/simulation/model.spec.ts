@@ -1,14 +1,14 @@
 // The simulation is only useful if the simulated server behaves like a real one. Both get the same commands.
-import { BARRIER } from '../../lib/core/keyspace.js';
+import { isDeepStrictEqual } from 'node:util';
+import { BARRIER } from '../../lib/settings/keyspace.js';
 import { describe, expect, it } from '@jest/globals';
-import { RequestEncoder, type ServerRequest } from '../../lib/redis/request-encoding.js';
-import { REVOKED, signatureOf } from '../../lib/core/holder.js';
-import { MARKER_FIELDS } from '../../lib/redis/guard/marker.js';
-import { boundScript } from '../../lib/redis/scripts/bound-script.js';
-import { MARK, REPORT, STATE } from '../../lib/redis/scripts/lua.generated.js';
+import { RequestEncoder } from '../../lib/redis/request-encoding.js';
+import { REVOKED, signatureOf } from '../../lib/redlock/holder.js';
+import type { MasterRequest } from '../../lib/masters/master.interface.js';
+import { REPORT, STATE } from '../../lib/redis/scripts/lua.generated.js';
 import { Chance } from './engine/chance.js';
 import { ModelPair } from './model-pair.js';
-import { rawMarker } from './server/operations.js';
+import { MODEL_FAULTS } from './server/operations.js';
 
 const KEYS = ['a', 'b'];
 const TOKENS = ['token1', 'token2', `${'ab12'.repeat(7)}${signatureOf('one:1', 1_790_000_000_000)}`, REVOKED];
@@ -22,10 +22,10 @@ const STEPS = 601;
 const COMPARED_EVERY = 5;
 /** Long enough for any machine: keys expire only when a command makes them expire. */
 const LONG = 3_600_000;
+const MINUTE = 60_000;
 
 /** A trace of random commands. */
 class Trace {
-  private nonce = '';
   private waited = 0;
 
   constructor(
@@ -38,8 +38,7 @@ class Trace {
   async step(): Promise<object | undefined> {
     const { chance } = this;
     if (chance.happens(0.15)) {
-      await this.operate();
-      return undefined;
+      return this.operate();
     }
     const { real, simulated, command } = chance.happens(0.12)
       ? await this.identify()
@@ -52,61 +51,83 @@ class Trace {
   private async request() {
     const { chance, marked, pair } = this;
     if (!marked && chance.happens(0.1)) {
-      return pair.call('SET', [chance.pick(KEYS), chance.pick(TOKENS), 'PX', LONG, 'NX']);
+      return pair.call('SET', [chance.pick(KEYS), chance.pick(TOKENS), 'PX', this.anyTtl(), 'NX']);
     }
     const requests = Array.from({ length: chance.whole(1, 3) }, () => this.anyRequest());
-    const history = chance.pick(['', '', pair.simulated.replid, 'another']);
-    const mark = marked ? [MARKER, this.nonce, history] : ['', '', ''];
-    const args = [0, ...mark, 'fences', ...new RequestEncoder().encode(requests, true)];
-    const outcome = await pair.run(boundScript('run'), args);
-    // The timestamp of an announcement comes from the server's own clock.
-    await pair.adopt(MARKER, 'ttls');
+    const gate = marked ? [MARKER, this.anyWait()] : ['', LONG];
+    const outcome = await pair.run([0, ...gate, 'fences', ...new RequestEncoder().encode(requests, true)]);
+    await this.adoptTimes();
     return { ...outcome, command: requests.map(({ op }) => op).join(' ') };
   }
 
   private async state() {
     const { chance, pair, marked } = this;
-    const { run, replid, data } = pair.simulated;
+    const { run, data } = pair.simulated;
     const op = chance.pick(['open-state', 'open-state', 'write-state', 'write-state', 'read-state']);
-    const generation = chance.happens(0.9) ? (data.hget(MARKER, 'generation') ?? '') : 'another';
-    const server = marked ? [MARKER, run, chance.happens(0.9) ? replid : 'another', generation] : ['', '', '', ''];
+    const from = chance.happens(0.9) ? (data.hget(MARKER, 'from') ?? '') : '1';
+    const known = `${chance.happens(0.9) ? run : 'f'.repeat(40)}-${from}`;
+    const server = marked ? [MARKER, this.anyWait(), known] : ['', LONG, ''];
     const entry = chance.pick(STATES);
-    const ballot = [chance.pick([9, 10, 1e15 + chance.whole(0, 3)]).toFixed(0), chance.pick(['a', 'b'])];
-    const holder = [chance.pick(KEYS), chance.pick(TOKENS), LONG, ...ballot];
+    const number = chance.pick([9, 10, 1e15 + chance.whole(0, 3)]).toFixed(0);
+    const holder = [chance.pick(KEYS), chance.pick(TOKENS), LONG, number];
     const write = [...holder, chance.pick([9, 10]), chance.pick(['', '{"a b":"c\\nd"}'])];
     const rest = { 'open-state': holder, 'write-state': write, 'read-state': [] }[op] ?? [];
     const outcome = await pair.call('EVAL', [STATE, 0, op, ...server, entry, ...rest]);
-    // The time of a write comes from the server's own clock.
-    await pair.adoptText(entry);
+    await this.adoptTimes();
     return { ...outcome, command: op };
   }
 
-  private anyRequest(): ServerRequest {
+  /** No two keys end within the time that the trace takes: which of them ends first does not depend on the machine. */
+  private anyTtl(): number {
+    return LONG + MINUTE * this.chance.whole(0, 10_000);
+  }
+
+  /** A wait that ends at once, or one that ends when the trace sets back the marker. */
+  private anyWait(): number {
+    return this.chance.pick([-LONG, -LONG, -LONG, LONG]);
+  }
+
+  /** What comes from the server's own clock. */
+  private async adoptTimes(): Promise<void> {
+    await this.pair.adopt(MARKER, 'from');
+    for (const key of KEYS) await this.pair.adoptCounter('fences', String(key.charCodeAt(0)));
+  }
+
+  private anyRequest(): MasterRequest {
     const { chance } = this;
     const keys = chance.pick([['a'], ['b'], KEYS]);
     const queues = keys.map((key) => `queue:${key}`);
     const token = chance.pick(TOKENS);
     const counters = keys.map((key) => key.charCodeAt(0));
-    const ttl = LONG * chance.whole(1, 3);
+    const ttl = this.anyTtl();
     const waiter = chance.pick(WAITERS);
     const barriers = queues.map((queue) => queue + BARRIER);
     // No two waiters have waited since the same moment, however long the commands take.
     this.waited += 1_000_000;
     const waited = chance.happens(0.5) ? this.waited : 1_000_000_000 - this.waited;
-    const queue = chance.happens(0.6) ? { queues, waiter, waited } : undefined;
+    const queue = chance.happens(0.6) ? { queues, waiter, waited, reserveFor: chance.whole(50, 1_000) } : undefined;
     switch (
       chance.pick([
         ...(['share', 'share', 'share', 'prolong', 'unshare', 'unshare', 'want', 'pick'] as const),
         ...(['acquire', 'acquire', 'acquire', 'extend', 'draw', 'draw'] as const),
-        ...(['release', 'release', 'leave', 'inspect', 'probe', this.marked ? 'beat' : 'inspect'] as const),
+        ...(['release', 'release', 'leave', 'inspect', 'probe'] as const),
       ])
     ) {
       case 'acquire':
-        return { op: 'acquire', keys, token, ttl, withdrawn: false, queue };
+        return { op: 'acquire', keys, token, ttl, withdrawn: false, since: 0, queue };
       case 'share':
-        return { op: 'acquire', keys, token, ttl, withdrawn: false, queue, sharing: { barriers, waited } };
+        return { op: 'acquire', keys, token, ttl, withdrawn: false, since: 0, queue, sharing: { barriers, waited } };
       case 'prolong':
-        return { op: 'extend', keys, token, ttl, withdrawn: false, isShared: true };
+        return {
+          op: 'extend',
+          keys,
+          token,
+          ttl,
+          withdrawn: false,
+          since: 0,
+          isShared: true,
+          heals: chance.happens(0.5),
+        };
       case 'unshare':
         return { op: 'release', keys, queues, token, keepFor: 0, ttl, isShared: true };
       case 'want':
@@ -119,33 +140,20 @@ class Trace {
           token,
           ttl,
           withdrawn: false,
+          since: 0,
           queue: queue && { ...queue, queues: ['queue:a'] },
         };
       }
       case 'extend':
-        return { op: 'extend', keys, token, ttl, withdrawn: false };
+        return { op: 'extend', keys, token, ttl, withdrawn: false, since: 0, heals: chance.happens(0.5) };
       case 'draw': {
-        const atLeast = chance.pick([0, chance.whole(1, 1_000_000), chance.whole(1, 1e15)]);
-        return { op: 'draw', keys, token, counters, atLeast, isFirst: chance.happens(0.5) };
-      }
-      case 'beat': {
-        const announced = chance.pick([0, 1_000, 2_000, 50_000]);
-        return {
-          op: 'beat',
-          keys: [],
-          ttl: announced,
-          lengthens: chance.happens(0.5),
-          factor: 1.01,
-          known: chance.pick([0, 3_000]),
-        };
+        const atLeast = chance.happens(0.02) ? 4e15 + chance.whole(0, 1_000) : chance.whole(0, 1_000_000);
+        return { op: 'draw', keys, token, counters, atLeast, isFirst: chance.happens(0.5), since: 0 };
       }
       case 'release':
-        return { op: 'release', keys, queues, token, keepFor: chance.pick([0, 0, LONG]), ttl };
+        return { op: 'release', keys, queues, token, keepFor: chance.pick([0, 0, this.anyTtl()]), ttl };
       case 'leave':
-        return {
-          ...{ op: 'leave', keys, queues, waiter, isShared: chance.happens(0.5) },
-          nextWaited: chance.happens(0.3) ? waited : undefined,
-        };
+        return { op: 'leave', keys, queues, waiter, isShared: chance.happens(0.5) };
       case 'inspect':
         return { op: 'inspect', keys, queues };
       case 'probe':
@@ -153,49 +161,32 @@ class Trace {
     }
   }
 
-  private identify() {
-    const { chance, pair } = this;
-    if (chance.happens(0.5)) return pair.call('EVAL', [REPORT, 1, MARKER]);
-    const { run, replid, data } = pair.simulated;
-    const nonce = `nonce${chance.whole(1, 1_000_000)}`;
-    const isWhole = chance.happens(0.5);
-    const isAnnounced = (index: number): boolean => ['ttls', 'known'].includes(MARKER_FIELDS[index] as string);
-    const stored = rawMarker(data, MARKER).map((value, index) => (isWhole || !isAnnounced(index) ? value : ''));
-    const raw = chance.happens(0.8) ? stored.join('\n') : 'another';
-    const whose = chance.happens(0.9) ? run : 'f'.repeat(40);
-    const history = chance.happens(0.9) ? replid : 'f'.repeat(40);
-    // Read at any time, or too long ago.
-    const readAt = chance.happens(0.9) ? '' : 1;
-    if (raw !== 'another' && whose === run && history === replid && readAt === '') this.nonce = nonce;
-    const state = ['generation', `${nonce}@1`, 'first', chance.pick(['', '1'])];
-    const fields = [
-      ...state,
-      'run',
-      run,
-      'replid',
-      replid,
-      'nonce',
-      nonce,
-      'from',
-      4e12,
-      'vetoed',
-      1,
-      'why',
-      'two words',
-    ];
-    return pair.call('EVAL', [MARK, 1, MARKER, whose, history, readAt, isWhole ? 1 : 0, raw, ...fields]);
+  private async identify() {
+    const { chance, marked, pair } = this;
+    const words = marked || chance.happens(0.2) ? [MARKER, chance.happens(0.2) ? '' : this.anyWait()] : [''];
+    const outcome = await pair.call('EVAL', [REPORT, 0, ...words]);
+    await this.adoptTimes();
+    return outcome;
   }
 
-  private async operate(): Promise<void> {
+  private async operate(): Promise<object | undefined> {
     const { chance, pair } = this;
     const key = chance.pick(KEYS);
-    switch (chance.pick(['expire', 'expire', 'expire', 'scripts', 'flush', 'full', 'replica'])) {
+    switch (
+      chance.pick(['expire', 'expire', 'expire', 'scripts', 'flush', 'full', 'replica', 'marker', 'run', 'wait'])
+    ) {
+      case 'marker':
+        return pair.operate(['DEL', MARKER], ({ data }) => void data.forget(MARKER));
+      // As in data that a server has loaded from an earlier run, and when a wait ends.
+      case 'run':
+        return this.setMarker('run', 'f'.repeat(40));
+      case 'wait':
+        return this.setMarker('from', '1');
       case 'expire':
         return pair.operate(['PEXPIRE', key, '-1'], ({ data }) => void data.forget(key));
       case 'scripts':
         return pair.operate(['SCRIPT', 'FLUSH'], ({ scripts }) => scripts.clear());
       case 'flush':
-        this.nonce = '';
         return pair.operate(['FLUSHALL'], ({ data }) => data.clear());
       case 'full':
         return this.during(['CONFIG', 'SET', 'maxmemory', '1'], ['CONFIG', 'SET', 'maxmemory', '0'], 'full');
@@ -204,20 +195,28 @@ class Trace {
     }
   }
 
-  private async during(begin: readonly string[], end: readonly string[], state: 'full' | 'replica'): Promise<void> {
+  private async setMarker(field: string, value: string): Promise<undefined> {
+    if (!this.pair.simulated.data.exists(MARKER)) return;
+    await this.pair.operate(['HSET', MARKER, field, value], ({ data }) => data.hset(MARKER, field, value));
+  }
+
+  private async during(
+    begin: readonly string[],
+    end: readonly string[],
+    state: 'full' | 'replica',
+  ): Promise<object | undefined> {
     const { pair } = this;
     await pair.operate(begin, (simulated) => {
       if (state === 'full') simulated.data.isFull = true;
       else simulated.demote();
     });
-    const outcomes = [await this.request(), await this.request(), await this.request()];
-    for (const { real, simulated, command } of outcomes) {
-      expect({ state, command, answer: simulated }).toEqual({ state, command, answer: real });
-    }
+    const outcomes = [await this.request(), await this.identify(), await this.request(), await this.request()];
     await pair.operate(end, (simulated) => {
       simulated.data.isFull = false;
       simulated.promote();
     });
+    const different = outcomes.find(({ real, simulated }) => real !== simulated);
+    return different && { state, ...different };
   }
 }
 
@@ -229,18 +228,28 @@ describe('The simulated server', () => {
     async (seed, mark) => {
       await using pair = await ModelPair.started();
       for (const waiter of WAITERS.slice(0, LISTENING)) await pair.listen(waiter);
-      const trace = new Trace(pair, new Chance(seed), mark === 'with');
-      for (let step = 0; step < STEPS; step++) {
-        expect({ step, difference: await trace.step() }).toEqual({ step, difference: undefined });
-        if (step % COMPARED_EVERY > 0) continue;
-        // What was announced while the server was full.
-        await pair.adopt(MARKER, 'ttls');
-        const { real, simulated } = await pair.contents();
-        expect({ step, contents: simulated }).toEqual({ step, contents: real });
-      }
+      const difference = await differenceIn(new Trace(pair, new Chance(seed), mark === 'with'), pair);
+      expect(difference).toBeUndefined();
       await pair.settle();
       expect(pair.heard.simulated).toEqual(pair.heard.real);
       expect(pair.heard.real.length).toBeGreaterThan(0);
     },
   );
+
+  it.each(MODEL_FAULTS)('is noticed to differ if its model has a fault: %s', async (fault) => {
+    await using pair = await ModelPair.started(new Set([fault]));
+    expect(await differenceIn(new Trace(pair, new Chance(2), fault !== 'floor-ignored'), pair)).toBeDefined();
+  });
 });
+
+/** The first step after which answers or data differ. */
+async function differenceIn(trace: Trace, pair: ModelPair): Promise<object | undefined> {
+  for (let step = 0; step < STEPS; step++) {
+    const difference = await trace.step();
+    if (difference) return { step, difference };
+    if (step % COMPARED_EVERY > 0) continue;
+    const { real, simulated } = await pair.contents();
+    if (!isDeepStrictEqual(simulated, real)) return { step, contents: simulated, expected: real };
+  }
+  return undefined;
+}

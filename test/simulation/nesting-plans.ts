@@ -15,7 +15,6 @@ export function nestingFor(chance: Chance, ttl: number, operations: readonly Ope
   const first = chance.pick(operations);
   const processes = operations.map(({ process }) => process);
   const shared = chance.pick([0, 0, 0.3]);
-  // Calls for several resources lose their patience after a second, and then collect them.
   const pace = chance.pick([1, 1, 10]);
   const order = chance.happens(0.3) ? [...ORDER].reverse() : ORDER;
   const call = () => ({

@@ -1,11 +1,11 @@
-import { type LockLostError, majorityHolder, type MasterReport } from '../../lib/core/errors.js';
-import type { AcquisitionProgress, LockObserver } from '../../lib/core/observer.js';
-import type { Lease, LeaseContext } from '../../lib/core/lease.js';
-import { Redlock } from '../../lib/core/redlock.js';
-import type { Settings } from '../../lib/core/settings/settings.js';
+import type { LockLostError } from '../../lib/redlock/errors.js';
+import type { LockObserver } from '../../lib/operate/observer.js';
+import type { Lease } from '../../lib/redlock/lease.js';
+import type { LeaseContext } from '../../lib/redlock/terms.js';
+import { LockManager } from '../../lib/locks/lock-manager.js';
+import type { Settings } from '../../lib/settings/settings.js';
 import { RequestEncoder } from '../../lib/redis/request-encoding.js';
 import { RedisMaster } from '../../lib/redis/redis-master.js';
-import { RestartGuard } from '../../lib/redis/guard/restart-guard.js';
 import type { Chance } from './engine/chance.js';
 import type { SimProcess } from './engine/process.js';
 import type { Scheduler } from './engine/scheduler.js';
@@ -34,13 +34,11 @@ export interface NodeListener {
   readonly lost: (node: SimNode, error: LockLostError) => void;
   /** A lock has ended, and no work had begun under it. */
   readonly unused: () => void;
-  readonly quarantined: (node: SimNode, master: string, reason: string, milliseconds: number) => void;
-  readonly stoodStill: (node: SimNode, milliseconds: number) => void;
 }
 
 /** One process of an application that uses the library. */
 export class SimNode {
-  readonly redlock: Redlock;
+  readonly redlock: LockManager;
   readonly process: SimProcess;
   readonly settings: Settings;
   readonly index: number;
@@ -54,19 +52,10 @@ export class SimNode {
   hasLeft = false;
   /** The resources of each operation that was granted a lock which ended before its work began. */
   readonly unused = new Set<readonly string[]>();
-  /** Of all acquisitions that are over, as its observer saw them, in milliseconds. */
-  readonly waits = { waited: 0, taken: 0 };
   /** An observer of acquisitions looks at each lock before its work begins, which the library does not do without one. */
   readonly isMeasured: boolean;
-  /** How long it had locks, in milliseconds of its clock. */
-  held = 0;
-  /** Whether masters have named this process to one of its own calls. */
-  wasNamed = false;
   private readonly masters = new Map<Endpoint, RedisMaster>();
   private readonly clients: SimClient[] = [];
-  /** Observes the state of the masters' data; `undefined` if it is off. */
-  readonly guard: RestartGuard | undefined;
-
   constructor({ process, index, settings, scheduler, endpoints, order, chance, latency, hears }: NodePlan) {
     this.process = process;
     this.index = index;
@@ -82,25 +71,20 @@ export class SimNode {
       },
     };
     const surroundings = { clock: process, random, observer: this.observerFor(hears) };
-    const clockLags = (milliseconds: number): void => this.redlock.noteStandstill(milliseconds);
-    this.guard = settings.restartGuard
-      ? new RestartGuard({ settings, clockLags, instance: process.name, ...surroundings })
-      : undefined;
     const encoder = new RequestEncoder();
     this.addresses = order.map((number) => endpoints[number] as Endpoint);
     for (const endpoint of this.addresses) {
       const link = this.links[endpoint.index] as Link;
       const client = new SimClient({ process, endpoint, link, scheduler }, (copy) => this.clients.push(copy));
       this.clients.push(client);
-      const context = { settings, encoder, guard: this.guard, ...surroundings };
-      this.masters.set(endpoint, new RedisMaster(endpoint.name, client, context, settings.durable));
+      const context = { settings, encoder, ...surroundings };
+      this.masters.set(endpoint, new RedisMaster(endpoint.name, client, context));
     }
     const named = { ...settings, instance: process.name };
-    this.redlock = new Redlock([...this.masters.values()], named, { witness: this.guard, ...surroundings });
-    const leases: LeaseContext = this.redlock['leases'];
+    this.redlock = new LockManager([...this.masters.values()], named, surroundings);
+    const leases: LeaseContext<Lease> = this.redlock['redlock']['leases'];
     const { ended } = leases;
     const noteEnd = (lease: Lease): void => {
-      this.held += process.read().monotonic - lease.acquiredAt.monotonic;
       if (!lease.isUsed && lease.loss) {
         this.unused.add(lease.resources);
         hears.unused();
@@ -122,14 +106,13 @@ export class SimNode {
     return !this.process.isDead && !this.hasLeft;
   }
 
-  /** Whether this process has communicated with this run of a server. */
-  knows(endpoint: Endpoint, run: string): boolean {
-    return this.masters.get(endpoint)?.identity().run === run;
-  }
-
-  /** Whether this process is currently identifying the server at the endpoint. */
-  isRecognizing(endpoint: Endpoint): boolean {
-    return this.clients.some((client) => client.isRecognizing(endpoint));
+  /** Timers of masters: until the next answer of a gate, and until a connection or a master counts as silent. */
+  get masterTimers(): number {
+    const timers = [
+      ...[...this.masters.values()].flatMap((master) => [master['wait'], master['queue']['watch']?.['timer']]),
+      ...this.redlock.masters.all.map((master) => master['watch']?.['timer']),
+    ];
+    return timers.filter((timer) => this.process.isPending(timer)).length;
   }
 
   /** Ends without cleaning up. */
@@ -146,23 +129,17 @@ export class SimNode {
     await this.redlock.close();
   }
 
-  noteRefusal(answers: readonly MasterReport[]): void {
-    this.wasNamed ||= majorityHolder(answers)?.instance === this.process.name;
-  }
-
-  private observerFor({ reported, lost, quarantined, stoodStill }: NodeListener): LockObserver {
-    const add = ({ waited, taken }: AcquisitionProgress): void => {
-      this.waits.waited += waited;
-      this.waits.taken += taken;
-    };
+  private observerFor({ reported, lost }: NodeListener): LockObserver {
     return {
-      ...(this.isMeasured && { acquiring: () => ({ granted: add, failed: (_, progress) => add(progress) }) }),
-      clientClockLagged: (milliseconds) => stoodStill(this, milliseconds),
-      lockLost: (error) => lost(this, error),
-      masterQuarantined: (master, reason, milliseconds) => {
-        reported('masterQuarantined', reason);
-        quarantined(this, master, reason, milliseconds);
+      ...(this.isMeasured && { acquiring: () => ({ granted: () => undefined }) }),
+      lockLost: (error) => {
+        reported('lockLost', error.message);
+        lost(this, error);
       },
+      masterAnswered: (_, __, answer) => {
+        if (answer.kind === 'unreachable') reported('masterAnswered', answer.reason);
+      },
+      masterQuarantined: (_, reason) => reported('masterQuarantined', reason),
       masterRefused: (_, reason) => reported('masterRefused', reason),
       masterVotesAgain: (master) => reported('masterVotesAgain', master),
       masterSilent: (master) => reported('masterSilent', master),

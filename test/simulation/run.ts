@@ -1,7 +1,6 @@
-import { quorumOf } from '../../lib/core/acquire/quorum-call.js';
+import { quorumOf } from '../../lib/redlock/quorum.js';
 import { Chance } from './engine/chance.js';
 import { settlePromises } from './engine/microtasks.js';
-import { checkContention } from './properties/contention.js';
 import { checkForgotten, checkIdle, checkNothingLeft, checkReleased } from './properties/leftovers.js';
 import type { RareState } from './properties/sometimes.js';
 import { type Property, Violation } from './properties/violation.js';
@@ -108,9 +107,8 @@ function votes({ state }: { readonly state: string }): boolean {
 }
 
 function backBy(fault: Fault): number {
-  if (fault.kind === 'rollback') return fault.lag;
   if (fault.kind === 'spare') return Math.max(0, -(fault.ahead ?? 0));
-  return fault.kind === 'serverJump' || fault.kind === 'smallStep' ? Math.max(0, -fault.by) : 0;
+  return fault.kind === 'serverJump' ? Math.max(0, -fault.by) : 0;
 }
 
 class Course {
@@ -127,10 +125,9 @@ class Course {
     this.checkProgress(probes);
     this.until(scheduler.now + 3 * SECOND);
     checkReleased(world);
-    checkContention(world);
     checkForgotten(world);
     // A timer that ends a quarantine is a little late.
-    const calm = new Set(world.nodes.filter(({ redlock }) => redlock.status().masters.every(votes)));
+    const calm = new Set(world.nodes.filter(({ redlock }) => redlock.masters.status().masters.every(votes)));
     this.until(scheduler.now + TIMERS_WITHIN);
     checkIdle(world, (node) => calm.has(node));
     // Time for locks that were never released, and queues that were never left, to expire.
@@ -138,7 +135,7 @@ class Course {
     checkNothingLeft(world);
     if (world.assumptions.ratesAreNormal) {
       // An idle process may have only just noticed what happened to a master.
-      this.until(scheduler.now + NOTICED_WITHIN + health.longestGuess * 1.05);
+      this.until(scheduler.now + NOTICED_WITHIN + health.longestTtl * 1.05);
       world.health.checkOver();
       checkIdle(world, () => true);
     }
@@ -192,8 +189,8 @@ class Course {
    * began late.
    */
   private deadline(end: number): number {
-    const { longestTtl, longestGuess } = this.world.health;
-    const quarantine = longestGuess * 1.02 + 2 * SECOND;
+    const { longestTtl } = this.world.health;
+    const quarantine = longestTtl * 1.02 + SECOND;
     return this.busyUntil(end) + longestTtl + 2 * quarantine + this.setBack + RECONNECTED_WITHIN;
   }
 

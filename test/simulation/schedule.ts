@@ -1,4 +1,4 @@
-import type { RedlockOptions } from '../../lib/core/settings/options.js';
+import type { RedlockOptions } from '../../lib/settings/options.js';
 import type { Cut } from './network/connection.js';
 
 /** How a process uses the state of a lock. */
@@ -25,8 +25,8 @@ export interface Operation {
   readonly tokenAt: number | undefined;
   /** A new ttl half-way through the work. */
   readonly newTtl: number | undefined;
-  /** Milliseconds for which the caller blocks its event loop, when it has the lock or has asked to release it. */
-  readonly blocks?: { readonly when: 'held' | 'released'; readonly lasts: number };
+  /** Milliseconds for which the caller blocks its event loop, when it has asked for the lock, has it, or has asked to release it. */
+  readonly blocks?: { readonly when: 'asked' | 'held' | 'released'; readonly lasts: number };
   /** Number of asynchronous functions of the application between its work and the library. */
   readonly functions?: number;
   /** Gives up waiting after this time. */
@@ -87,95 +87,48 @@ interface OnProcess extends At {
 
 interface OnLink extends OnServer, OnProcess {}
 
-interface Replacement {
-  readonly lag: number;
-  readonly connections: 'kept' | 'broken';
-}
-
 export type Fault =
   /**
-   * The server ends and comes back after `down` ms: with its data, without it, or with the state of `lag` ms before.
+   * The server ends and comes back after `down` ms: with its data, without it, or with the state of `lag` ms before. It has no
+   * memory for writes in its first `full` ms.
    */
   | (OnServer & {
       readonly kind: 'crash';
       readonly down: number;
       readonly data: 'kept' | 'lost' | 'stale';
       readonly lag: number;
-      /** Whether its append-only file is off for these last `lag` ms, and on again when it starts. */
-      readonly isFileOff?: boolean;
+      readonly full?: number;
     })
-  /** Starts again after `down` ms with everything that it has acknowledged. */
-  | (OnServer & { readonly kind: 'durableRestart'; readonly down: number })
-  /** Starts again without its data. Its clock is an hour late, and is corrected before any process connects. */
-  | (OnServer & { readonly kind: 'lateBoot'; readonly down: number })
   /** All masters lose their data within `within` ms, and each comes back after `down` ms. */
   | (At & { readonly kind: 'loseAll'; readonly within: number; readonly down: number })
-  /** A replica that is `lag` ms behind takes the server's place. A proxy may keep the connections. */
-  | (OnServer & Replacement & { readonly kind: 'promote' })
   /**
-   * The address leads to another server that has run for long: an empty one, or one with the data that the old one had
-   * `lag` ms before. The clock of its machine may be ahead of the one before, or behind it.
-   */
-  | (OnServer & Replacement & { readonly kind: 'spare'; readonly data: 'empty' | 'stale'; readonly ahead?: number })
-  /**
-   * Becomes a replica of its former replica, which is `lag` ms behind, and a primary again `lasts` ms later. It may
-   * answer meanwhile that it is loading, and its backlog may have ended by then, so that INFO shows no promotion.
-   */
-  | (OnServer &
-      Replacement & {
-        readonly kind: 'failback';
-        readonly lasts: number;
-        readonly loads?: boolean;
-        readonly forgets?: boolean;
-      })
-  /**
-   * The memory of the server returns to the state of `lag` ms before. A rollback also sets back the clock of its
-   * machine.
-   */
-  | (OnServer & { readonly kind: 'clone' | 'rollback'; readonly lag: number })
-  /** The address leads to the server of another master for a while. */
-  | (OnServer & { readonly kind: 'twin'; readonly other: number; readonly lasts: number })
-  /**
-   * The address leads to a server of another installation for a while: without data, or with a marker of its own, which
-   * does not fit any more since its first replica was attached, or whose writer had no permission for INFO. The clock of
-   * its machine may be ahead of the one before, or behind it. A proxy may keep the connections, or lead to and
-   * fro all the time.
+   * The address leads to another server: an empty one, or one with the data that the old one had `lag` ms before. The clock of
+   * its machine may be ahead of the one before, or behind it. A proxy may keep the connections.
    */
   | (OnServer & {
-      readonly kind: 'detour';
-      readonly data: 'empty' | 'marked' | 'replicated' | 'unreported';
-      readonly ahead: number;
-      readonly lasts: number;
-      readonly connections: 'kept' | 'broken' | 'flapping';
+      readonly kind: 'spare';
+      readonly lag: number;
+      readonly data: 'empty' | 'stale';
+      readonly connections: 'kept' | 'broken';
+      readonly ahead?: number;
     })
-  | (OnServer & { readonly kind: 'attachReplica' })
-  | (OnServer & { readonly kind: 'flush' | 'evict' | 'scriptFlush' })
+  /** The address leads to the server of another master for a while. */
+  | (OnServer & { readonly kind: 'twin'; readonly other: number; readonly lasts: number })
+  | (OnServer & { readonly kind: 'flush' | 'evict' | 'unmark' | 'scriptFlush' })
   | (OnServer & { readonly kind: 'oom' | 'readonly' | 'hang'; readonly lasts: number })
-  | (OnServer & { readonly kind: 'serverJump' | 'smallStep'; readonly by: number })
+  | (OnServer & { readonly kind: 'serverJump'; readonly by: number })
   | (OnLink & { readonly kind: 'partition'; readonly direction: 'out' | 'in' | 'both'; readonly lasts: number })
   | (OnLink & { readonly kind: 'cut'; readonly cut: Cut })
   | (OnLink & { readonly kind: 'slow'; readonly latency: number; readonly least?: number; readonly lasts: number })
   /** What is sent over the connections of this moment arrives `lasts` ms later. New connections are not affected. */
   | (OnLink & { readonly kind: 'late'; readonly direction: 'out' | 'in' | 'both'; readonly lasts: number })
+  /** The client replaces its connection. What it has sent over the old one just before arrives `lasts` ms later. */
+  | (OnLink & { readonly kind: 'orphan'; readonly lasts: number })
   /** From now on, packets of the connections to these servers vanish in both directions, and neither side notices. */
   | (OnProcess & { readonly kind: 'halfOpen'; readonly servers: readonly number[] })
-  /**
-   * Many other processes announce their ttl, each to all masters: one of them just before each request that arrives
-   * `every` ms or more after the last announcement.
-   */
-  | (At & { readonly kind: 'storm'; readonly lasts: number; readonly every: number })
-  | (OnProcess & { readonly kind: 'pause' | 'suspend'; readonly lasts: number })
+  /** With `stun`, a virtual machine does not run, and both of its clocks stop. */
+  | (OnProcess & { readonly kind: 'pause' | 'suspend' | 'stun'; readonly lasts: number })
   | (OnProcess & { readonly kind: 'wallJump'; readonly by: number })
-  /**
-   * A virtual machine does not run, and both of its clocks stop: at once, or within a turn of the event loop after `turns`
-   * others. All of its connections may break meanwhile.
-   */
-  | (OnProcess & {
-      readonly kind: 'clientLag';
-      readonly lasts: number;
-      readonly turns?: number;
-      readonly breaks?: boolean;
-    })
   /** Both clocks run slow by a fraction, as when they are corrected gradually. */
   | (OnProcess & { readonly kind: 'slew'; readonly lasts: number; readonly by: number })
   /** The monotonic clock jumps forward, and then runs slow for `lasts` ms until it is right again; never if they are 0. */
@@ -183,7 +136,7 @@ export type Fault =
   /** Ends without cleaning up, or after it has released everything. */
   | (OnProcess & { readonly kind: 'die' | 'leave' });
 
-export type LinkFault = Extract<Fault, { kind: 'partition' | 'cut' | 'slow' | 'late' }>;
+export type LinkFault = Extract<Fault, { kind: 'partition' | 'cut' | 'slow' | 'late' | 'orphan' }>;
 export type ProcessFault = Exclude<Extract<Fault, { readonly process: number }>, LinkFault>;
 export type ServerFault = Exclude<Extract<Fault, { readonly server: number }>, LinkFault>;
 
@@ -213,10 +166,6 @@ export interface ProcessPlan extends ClockPlan {
 export interface Schedule {
   readonly seed: number;
   readonly options: RedlockOptions;
-  /** Whether the masters keep everything they have acknowledged, and the processes know it. */
-  readonly durable?: boolean;
-  /** Whether the masters report an append-only file and `appendfsync always`, which proves nothing. */
-  readonly synced?: boolean;
   readonly servers: readonly ServerPlan[];
   readonly processes: readonly ProcessPlan[];
   readonly operations: readonly Operation[];

@@ -1,6 +1,5 @@
-import { LockLostError, QuorumUnavailableError } from '../../lib/core/errors.js';
-import type { Lock } from '../../lib/core/lock.js';
-import { StateUncertainError } from '../../lib/core/state/lock-state.js';
+import { LockLostError, QuorumUnavailableError } from '../../lib/redlock/errors.js';
+import type { Lock } from '../../lib/locks/lock.js';
 import type { SimNode } from './node.js';
 import type { HolderOfState } from './properties/states.js';
 import type { StatePlan } from './schedule.js';
@@ -19,7 +18,7 @@ interface UserOptions {
   readonly expect: (error: unknown, kinds: readonly (new (...args: never[]) => Error)[]) => void;
 }
 
-const EXPECTED = [LockLostError, QuorumUnavailableError, StateUncertainError];
+const EXPECTED = [LockLostError, QuorumUnavailableError];
 
 /** Reads and sets the state of a resource while its lock is held, one step after the other. */
 export class StateUser {

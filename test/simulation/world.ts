@@ -1,7 +1,6 @@
-import { BARRIER, Keyspace, NUL } from '../../lib/core/keyspace.js';
-import type { RedlockOptions } from '../../lib/core/settings/options.js';
-import type { LockLostError } from '../../lib/core/errors.js';
-import { resolveSettings, type Settings } from '../../lib/core/settings/settings.js';
+import { BARRIER, Keyspace, NUL } from '../../lib/settings/keyspace.js';
+import type { LockLostError } from '../../lib/redlock/errors.js';
+import { resolveSettings, type Settings } from '../../lib/settings/settings.js';
 import { Actor } from './actor.js';
 import { Assumptions } from './assumptions.js';
 import { Chance } from './engine/chance.js';
@@ -17,16 +16,11 @@ import { checkSharedKeys } from './properties/leftovers.js';
 import { Sometimes } from './properties/sometimes.js';
 import { States } from './properties/states.js';
 import { Tokens } from './properties/tokens.js';
+import { Votes } from './properties/votes.js';
 import { Violation } from './properties/violation.js';
 import { areRivals, areShared, type FaultKind, type Operation, type Schedule } from './schedule.js';
 import type { ModelFault } from './server/operations.js';
 import { type Addition, type DataWatch, runId, type ServerPlan, SimServer } from './server/sim-server.js';
-
-/**
- * A quarantine lasts for the `ttl` option at least. If all masters lose their counters, it may be shorter, because new
- * masters vote early. In milliseconds.
- */
-const EARLY_VOTE = 2_500;
 
 /** Everything that exists in one run. */
 export class World {
@@ -44,10 +38,7 @@ export class World {
   readonly sometimes = new Sometimes();
   /** Settings of all processes, unless a process overrides them. */
   readonly settings: Settings;
-  /** Largest ttl that any process may use. */
-  readonly maxTtl: number;
-  /** Whether many processes announce their ttl. */
-  isStormy = false;
+  readonly votes: Votes;
   /** The first error. */
   failure: Error | undefined;
   private readonly isShared: boolean;
@@ -63,13 +54,12 @@ export class World {
   ) {
     const { scheduler } = this;
     this.isShared = schedule.operations.some(({ mode }) => mode !== undefined);
-    const { seed, servers, processes, durable, latency } = schedule;
-    const options: RedlockOptions = { ...schedule.options, ...(durable && { durable }) };
+    const { seed, servers, processes, latency, options } = schedule;
     this.settings = resolveSettings(options, servers.length);
     this.endpoints = servers.map(({ rate, offset, uptime, isKnown = false }, index) => {
       const clock = new MachineClock(scheduler, rate, offset);
       const server = new SimServer(runId(index, 0), { uptime, ...this.serverPlan(clock) });
-      if (isKnown) server.mark(new Keyspace(this.settings.keyPrefix).marker, this.settings.ttl);
+      if (isKnown) server.mark(new Keyspace(this.settings.keyPrefix).marker);
       return new Endpoint(`master${index}`, index, clock, scheduler, new Chance(seed, 100 + index), server);
     });
     const hears = this.listener();
@@ -83,21 +73,22 @@ export class World {
         ...{ endpoints: this.endpoints, chance: new Chance(seed, 300 + index) },
       });
     });
-    this.maxTtl = Math.max(this.settings.maxTtl, ...this.nodes.map(({ settings }) => settings.maxTtl));
-    this.assumptions = new Assumptions(schedule, this.settings, this.maxTtl);
+    const maxTtls = this.nodes.map(({ settings }) => settings.maxTtl);
+    this.assumptions = new Assumptions(schedule, this.settings);
+    this.votes = new Votes(this, Math.min(...maxTtls), Math.max(...maxTtls));
     this.beliefs = new Beliefs(this);
-    this.tokens = new Tokens(scheduler, Math.min(this.settings.ttl, EARLY_VOTE));
+    this.tokens = new Tokens(scheduler, Math.min(...maxTtls));
     this.states = new States(this);
     this.health = new Health(this);
-    if (this.maxTtl > this.settings.maxTtl) this.sometimes.reached('a process with a larger maxTtl came or went');
+    if (Math.max(...maxTtls) > this.settings.maxTtl)
+      this.sometimes.reached('a process with a larger maxTtl came or went');
     this.plan();
   }
 
   /** The plan of an initial server on a machine with this clock. */
   serverPlan(clock: MachineClock): ServerPlan {
     const { modelFaults: faults } = this;
-    const { durable = false, synced = false } = this.schedule;
-    return { clock, faults, durable: durable || synced, watch: this.dataWatch };
+    return { clock, faults, watch: this.dataWatch };
   }
 
   trace(who: string, what: () => string): void {
@@ -156,23 +147,14 @@ export class World {
   }
 
   noteClocks(): void {
-    const errors = this.nodes.map(({ process }) => process.clocks.error);
-    this.tokens.spread = Math.max(this.tokens.spread, Math.max(...errors) - Math.min(...errors) + 1);
+    for (const { clock } of this.endpoints) this.tokens.noteClock(clock.error);
   }
 
   private listener(): NodeListener {
     return {
       reported: (event, words) => this.sometimes.reported(event, words),
       lost: (node, error) => this.lost(node, error),
-      stoodStill: (node, milliseconds) => this.health.noteStandstill(node, milliseconds),
       unused: () => this.sometimes.reached('a lock ended before its work could start'),
-      quarantined: (node, master, reason, milliseconds) => {
-        if (node.process.hasStumbled) {
-          this.sometimes.reached('a process whose monotonic clock had jumped met a quarantine');
-        }
-        this.health.noteAccusation(node, master, reason);
-        this.health.noteQuarantine(node, master, milliseconds);
-      },
     };
   }
 
@@ -180,9 +162,6 @@ export class World {
     if (cause === 'expired') this.sometimes.reached('a lock expired');
     if (node.process.resumedAt > this.scheduler.now - 2) this.sometimes.reached('a loss was reported after a resume');
   }
-
-  /** The last command that wrote a marker with a new name. */
-  private newMarker: readonly (string | number)[] | undefined;
 
   private readonly dataWatch: DataWatch = {
     expired: (value) => {
@@ -197,22 +176,12 @@ export class World {
       if (words.some((word) => String(word).includes('extend'))) this.sometimes.reached('an extension healed a master');
     },
     added: (addition) => this.noteMember(addition),
-    fieldSet: (field, before, after, words) => {
-      if (field === 'nonce' && before !== after) this.newMarker = words;
-      if (field === 'first' && before === 'empty' && after === '') {
-        this.sometimes.reached('a process that knew other data objected to new masters');
-      }
-      if (field === 'vetoed' && after !== '' && after !== '0') {
-        this.sometimes.reached('a marker was vetoed by a witness');
-      }
-      if (field === 'vetoed' || field === 'nonce') {
-        if (this.isStormy) this.sometimes.reached('a marker was changed amid a storm of announcements');
-      }
-      if (field === 'from' && Number(after) < Number(before) && this.newMarker !== words)
-        this.sometimes.reached('new masters voted early');
+    fieldSet: (server, field, before) => {
+      if (field === 'run') this.votes.noteMarker(server, before);
     },
+    gated: (server, hasPassed) => this.votes.noteGate(server, hasPassed),
     excluded: () => this.sometimes.reached('a master took no further part in a state, because it had lost data'),
-    outbid: () => this.sometimes.reached('a ballot was too small to open a state'),
+    claimed: () => this.sometimes.reached('a state was claimed for a larger number'),
     published: (channel, message) => {
       const invitation = `${this.scheduler.steps} ${message}`;
       if (invitation === this.lastInvitation) this.sometimes.reached('a release woke several shared requests');
@@ -222,7 +191,6 @@ export class World {
     failed: (message) => {
       if (message.startsWith('NOSCRIPT')) this.sometimes.reached('a master answered NOSCRIPT');
       if (message.startsWith('OOM')) this.sometimes.reached('a master had no memory for a write');
-      if (message.startsWith('LOADING')) this.sometimes.reached('a master was loading its data');
       if (message.startsWith('READONLY')) this.sometimes.reached('a master refused writes as a replica');
     },
   };
@@ -262,11 +230,12 @@ export class World {
         if (other === actor || other.node !== actor.node || !other.isWaiting || other.operation.wait === 0)
           return false;
         if (areShared(other.operation, actor.operation)) return false;
-        // A nested call goes ahead of those that wait for its chain, maybe through others.
+        // A nested call does not join the queue.
         if (actor.outer) {
           this.notePassing(actor, other);
           return false;
         }
+        if (other.outer) return false;
         // An exclusive request behind shared holders stands at the barriers, and stays there if one of them has to ask again.
         if (other.operation.mode === 'shared' && other.node.unused.has(other.operation.resources)) return false;
         return other.askedAt < actor.askedAt && areRivals(other.operation, actor.operation);
@@ -290,10 +259,9 @@ export class World {
     const { processes, operations, faults } = this.schedule;
     processes.forEach(({ startsAt }, index) => {
       const node = this.nodes[index] as SimNode;
-      this.scheduler.at(startsAt, () => node.process.receive(() => void node.redlock.open()));
+      this.scheduler.at(startsAt, () => node.process.receive(() => void node.redlock.masters.open()));
     });
     operations.forEach((operation, index) => this.add(`process${operation.process}/op${index}`, operation));
-    this.health.plan();
     const injector = new FaultInjector(this, new Chance(this.schedule.seed, 7));
     for (const fault of faults) injector.plan(fault);
     this.noteClocks();

@@ -1,5 +1,5 @@
-import { BARRIER } from '../../lib/core/keyspace.js';
-import { countersOf } from '../../lib/core/fencing.js';
+import { BARRIER } from '../../lib/settings/keyspace.js';
+import { countersOf } from '../../lib/fencing/fencing-token.js';
 import type {
   AcquireRequest,
   MasterReply,
@@ -11,7 +11,10 @@ import type {
   MasterRequest,
   PickRequest,
   QueueTicket,
-} from '../../lib/core/master.interface.js';
+} from '../../lib/masters/master.interface.js';
+
+/** The beginning of a round for which the age of the connection does not matter. */
+export const ANY_CONNECTION = Infinity;
 
 /** Sends a request to a master and resolves with its answer. A second answer throws. */
 export function ask(master: Master, request: MasterRequest): Promise<MasterReply> {
@@ -30,15 +33,16 @@ export function acquiring(
   token: string,
   options: Partial<AcquireRequest> = {},
 ): AcquireRequest {
-  return { op: 'acquire', keys, token, ttl: 60_000, withdrawn: false, ...options };
+  return { op: 'acquire', keys, token, ttl: 60_000, since: ANY_CONNECTION, withdrawn: false, ...options };
 }
 
 export function extending(keys: readonly string[], token: string, ttl = 60_000): ExtendRequest {
-  return { op: 'extend', keys, token, ttl, withdrawn: false };
+  return { op: 'extend', keys, token, ttl, since: ANY_CONNECTION, withdrawn: false };
 }
 
 export function drawing(keys: readonly string[], token: string, options: Partial<DrawRequest> = {}): DrawRequest {
-  return { op: 'draw', keys, token, counters: countersOf(keys), atLeast: 1, isFirst: true, ...options };
+  const counters = countersOf(keys);
+  return { op: 'draw', keys, token, counters, atLeast: 1, isFirst: true, since: ANY_CONNECTION, ...options };
 }
 
 export function releasing(keys: readonly string[], token: string, keepFor = 0): ReleaseRequest {
@@ -65,5 +69,5 @@ export function sharing(keys: readonly string[], token: string, options: Sharing
 }
 
 export function picking(keys: readonly string[], token: string, options: Partial<PickRequest> = {}): PickRequest {
-  return { op: 'pick', keys, token, ttl: 60_000, withdrawn: false, ...options };
+  return { op: 'pick', keys, token, ttl: 60_000, since: ANY_CONNECTION, withdrawn: false, ...options };
 }

@@ -1,22 +1,20 @@
 // A Redis Cluster of real servers, and the faults that it can have:
 //
-//   await using cluster = await startCluster({ partitions: true });
+//   await using cluster = await startCluster();
 //   const primary = await cluster.primaryOf(slotOf('a'));
-//   await cluster.kill(primary); // restart, pause and resume, flush, failover, moveSlot, partition and heal
+//   await cluster.kill(primary); // failover, moveSlot
 //   await cluster.waitUntil((lines) => owns(line(lines, replica), slot));
 //
-// Faults take effect and return; only failover, the last step of a move, join and remove wait for what they lead to.
+// Faults take effect and return; only failover and the last step of a move wait for what they lead to.
 import { setTimeout } from 'node:timers/promises';
 import { line, type NodeLine, ownLine, owns } from './cluster-lines.js';
 import { moveSlot, type MoveOptions } from './cluster-moves.js';
 import { ClusterNode, type ClusterNodeOptions } from './cluster-node.js';
-import { startViewpoint, type Viewpoint } from './cluster-viewpoint.js';
 import { eventually } from './eventually.js';
 
 export { line, ownLine, owns, type NodeLine } from './cluster-lines.js';
 export { ClusterNode } from './cluster-node.js';
 export type { MoveOptions, MoveStep } from './cluster-moves.js';
-export type { Viewpoint } from './cluster-viewpoint.js';
 
 const SLOTS = 16_384;
 /** For what hangs, and not for what is slow: an election takes some node timeouts, on a busy machine more. */
@@ -25,7 +23,6 @@ const PATIENCE = 60_000;
 const FAILOVER_WITHIN = 10_000;
 /** Milliseconds between two looks at the nodes. */
 const PACE = 25;
-const MOVE_IS_OVER = new Set(['success', 'failed', 'cancelled']);
 
 export interface ClusterOptions extends Partial<ClusterNodeOptions> {
   /** @default 3 */
@@ -36,8 +33,6 @@ export interface ClusterOptions extends Partial<ClusterNodeOptions> {
   readonly nodeTimeout?: number;
   /** More arguments of each server, e.g. `['--cluster-require-full-coverage', 'no']`. They override the defaults. */
   readonly args?: ClusterNodeOptions['args'];
-  /** Needed for {@link TestCluster.partition}: the nodes announce proxies instead of themselves. @default false */
-  readonly partitions?: boolean;
 }
 
 /**
@@ -45,8 +40,8 @@ export interface ClusterOptions extends Partial<ClusterNodeOptions> {
  * replica follows its primary. `await using` ends it.
  */
 export async function startCluster(options: ClusterOptions = {}): Promise<TestCluster> {
-  const { primaries = 3, replicas = primaries, nodeTimeout = 2000, args = [], partitions = false } = options;
-  const cluster = new TestCluster({ nodeTimeout, args, partitions });
+  const { primaries = 3, replicas = primaries, nodeTimeout = 2000, args = [] } = options;
+  const cluster = new TestCluster({ nodeTimeout, args });
   try {
     await cluster.form(primaries, replicas);
     return cluster;
@@ -94,29 +89,6 @@ export class TestCluster implements AsyncDisposable {
     return node.kill();
   }
 
-  /**
-   * Starts a node again, empty, with the same id and port. It is killed first if it is up. Does not wait for the cluster;
-   * see {@link settled}.
-   */
-  restart(node: ClusterNode): Promise<void> {
-    return node.restart();
-  }
-
-  /** SIGSTOP: connections stay open, and commands queue. */
-  pause(node: ClusterNode): void {
-    node.pause();
-  }
-
-  /** SIGCONT: the node executes what queued. */
-  resume(node: ClusterNode): void {
-    node.resume();
-  }
-
-  /** FLUSHALL. */
-  async flush(node: ClusterNode): Promise<void> {
-    await node.command('FLUSHALL');
-  }
-
   /** Promotes a replica. Resolves when each node that is up sees it as a primary with slots. */
   async failover(replica: ClusterNode, mode: 'graceful' | 'force' | 'takeover'): Promise<void> {
     const how = mode === 'graceful' ? [] : [mode.toUpperCase()];
@@ -138,67 +110,6 @@ export class TestCluster implements AsyncDisposable {
     await moveSlot({ ...options, slot, from, to, nodes: this.up() });
     if (options.steps && !options.steps.includes('node')) return;
     await this.waitUntil((lines) => owns(line(lines, to), slot));
-  }
-
-  /** Moves a slot as a whole, where the server can: Valkey 9. Step by step otherwise. */
-  async moveSlotAtOnce(slot: number, to: ClusterNode): Promise<void> {
-    const from = await this.primaryOf(slot);
-    if (!(await beginMoveAtOnce(slot, from, to))) await moveSlot({ slot, from, to, nodes: this.up() });
-    await this.waitUntil((lines) => owns(line(lines, to), slot));
-  }
-
-  /** Begins such a move, which cannot end because its target stands still, and gives it up after `meanwhile`. */
-  async giveUpMoveAtOnce(slot: number, to: ClusterNode, meanwhile: () => Promise<void>): Promise<void> {
-    const from = await this.primaryOf(slot);
-    this.pause(to);
-    const isAtOnce = await beginMoveAtOnce(slot, from, to);
-    if (!isAtOnce) await from.command('CLUSTER', 'SETSLOT', slot, 'MIGRATING', to.id);
-    await meanwhile();
-    await (isAtOnce
-      ? from.command('CLUSTER', 'CANCELSLOTMIGRATIONS')
-      : from.command('CLUSTER', 'SETSLOT', slot, 'STABLE'));
-    this.resume(to);
-    // A move that was not given up would end now.
-    if (isAtOnce) await eventually(async () => (await movesAtOnce(from)).every((state) => MOVE_IS_OVER.has(state)));
-  }
-
-  /**
-   * Cuts the bus and the replication between the groups; nodes of no group form one more. Clients connect as before:
-   * give each its own {@link viewpoint}, and limit that. Resolves at once, and replaces an earlier partition.
-   */
-  partition(...groups: readonly (readonly ClusterNode[])[]): void {
-    const side = (node: ClusterNode): number => groups.findIndex((group) => group.includes(node));
-    for (const node of this.nodes) {
-      node.cutOff(({ id, serverPort }) => {
-        const source = this.nodes.find((other) => other.id === id || other.server.port === serverPort);
-        return source !== undefined && side(source) !== side(node);
-      });
-    }
-  }
-
-  /** Ends a partition. Does not wait for the cluster; see {@link settled}. */
-  heal(): void {
-    for (const node of this.nodes) node.heal();
-  }
-
-  /** Proxies for one client, before all nodes. */
-  viewpoint(): Promise<Viewpoint> {
-    return startViewpoint(this.nodes);
-  }
-
-  /** Starts a node and joins it as a primary without slots. It becomes the last of `nodes`. */
-  async join(): Promise<ClusterNode> {
-    const node = await this.startNode();
-    await this.meet(node);
-    await this.settled();
-    return node;
-  }
-
-  /** Ends a node, and lets the others forget it. Move its slots away before. */
-  async remove(node: ClusterNode): Promise<void> {
-    this.nodes.splice(this.nodes.indexOf(node), 1);
-    await Promise.all(this.up().map((other) => other.command('CLUSTER', 'FORGET', node.id)));
-    await node[Symbol.asyncDispose]();
   }
 
   /** Polls CLUSTER NODES until the condition holds for what each of `seenBy` says. @default each node that is up */
@@ -266,23 +177,6 @@ export class TestCluster implements AsyncDisposable {
   private poll(condition: () => Promise<boolean>): Promise<void> {
     return eventually(async () => (await condition()) || (await setTimeout(PACE, false)), PATIENCE);
   }
-}
-
-/** Returns whether the server can move a slot as a whole. */
-async function beginMoveAtOnce(slot: number, from: ClusterNode, to: ClusterNode): Promise<boolean> {
-  try {
-    await from.command('CLUSTER', 'MIGRATESLOTS', 'SLOTSRANGE', slot, slot, 'NODE', to.id);
-    return true;
-  } catch (error) {
-    if (!/unknown subcommand/i.test(String(error))) throw error;
-    return false;
-  }
-}
-
-/** The states of all moves as a whole away from a node. */
-async function movesAtOnce(from: ClusterNode): Promise<string[]> {
-  const moves = (await from.command('CLUSTER', 'GETSLOTMIGRATIONS')) as string[][];
-  return moves.map((fields) => fields[fields.indexOf('state') + 1] ?? '');
 }
 
 function isStranger({ flags, connected }: NodeLine): boolean {

@@ -4,7 +4,7 @@ import type {
   ReplyCallback,
   MasterRequest,
   NotificationListener,
-} from '../../lib/core/master.interface.js';
+} from '../../lib/masters/master.interface.js';
 
 /** Counts the requests to a master. */
 export class CountingMaster implements Master {
@@ -48,10 +48,6 @@ export class CountingMaster implements Master {
 
   get isQuarantined(): boolean {
     return this.inner.isQuarantined;
-  }
-
-  reconnect(): void {
-    this.inner.reconnect();
   }
 
   onReady(listener: () => void): void {

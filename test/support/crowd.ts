@@ -1,10 +1,11 @@
 import { Redis } from 'ioredis';
-import type { Duration } from '../../lib/core/settings/duration.js';
-import type { Lock } from '../../lib/core/lock.js';
-import type { AcquireOptions, RedlockOptions } from '../../lib/core/settings/options.js';
-import type { Random } from '../../lib/core/holder.js';
+import type { Duration } from '../../lib/settings/duration.js';
+import type { Lock } from '../../lib/locks/lock.js';
+import type { AcquireOptions, RedlockOptions } from '../../lib/settings/options.js';
+import type { Random } from '../../lib/redlock/holder.js';
 import { SystemRandom } from '../../lib/runtime/system.js';
-import { redisMasters, type RedisMasterSource } from '../../lib/redis/master-source.js';
+import { redisMasters } from '../../lib/redis/master-source.js';
+import type { RedisMasterSource } from '../../lib/redis/source.interface.js';
 import { contextOf } from './context.js';
 import { CountingMaster } from './counting-master.js';
 import { eventually } from './eventually.js';
@@ -36,7 +37,7 @@ export class CountingContender extends Contender {
   ): Promise<CountingContender> {
     const counting = redisMasters('masters', sources, contextOf(options)).map((master) => new CountingMaster(master));
     const contender = new CountingContender(counting, options, random);
-    await contender.redlock.connect(10_000);
+    await contender.redlock.masters.connect(10_000);
     return contender;
   }
 

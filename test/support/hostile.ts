@@ -3,7 +3,7 @@ import { fc } from './properties.js';
 
 /** Parts of names that imitate something else: prefixes, internal names, commands, patterns. */
 const PARTS = [
-  ...['lock', 'app', 'jobs', 'key', 'queue', 'wake', 'incarnation', 'fences', 'reserved for ', ':', '::'],
+  ...['lock', 'app', 'jobs', 'key', 'queue', 'wake', 'run', 'fences', 'reserved for ', ':', '::'],
   ...['*', '?', '[a-z]', '{tag}', '{', '}', '\\', '/', '../', ' ', '\n', '\r\n', '\t', '%00', '%s', '"', "'"],
   ...['$3\r\nfoo\r\n', '*1\r\n$8\r\nFLUSHALL\r\n', 'EVAL', 'ARGV[1]', '\x1b[31m', '\x7f', '\x9b', '\u2028', '\u202e'],
   ...['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'prototype', 'null', 'undefinedness', 'NaN', '0'],

@@ -1,22 +1,23 @@
-import type { Clock } from '../../lib/core/clock.js';
+import type { Clock } from '../../lib/redlock/clock.js';
 import { SystemClock } from '../../lib/runtime/system-clock.js';
-import type { Duration } from '../../lib/core/settings/duration.js';
-import type { Lock } from '../../lib/core/lock.js';
-import type { Master } from '../../lib/core/master.interface.js';
-import type { LockObserver } from '../../lib/core/observer.js';
-import type { Random } from '../../lib/core/holder.js';
+import type { Duration } from '../../lib/settings/duration.js';
+import type { Lock } from '../../lib/locks/lock.js';
+import type { Master } from '../../lib/masters/master.interface.js';
+import type { LockObserver } from '../../lib/operate/observer.js';
+import type { Random } from '../../lib/redlock/holder.js';
 import { SystemRandom } from '../../lib/runtime/system.js';
-import { Redlock } from '../../lib/core/redlock.js';
-import type { AcquireOptions, RedlockOptions } from '../../lib/core/settings/options.js';
-import { resolveCall, resolveSettings } from '../../lib/core/settings/settings.js';
+import { LockManager } from '../../lib/locks/lock-manager.js';
+import type { AcquireOptions, RedlockOptions } from '../../lib/settings/options.js';
+import { resolveCall, resolveSettings } from '../../lib/settings/settings.js';
 import { contextOf } from './context.js';
 import type { RedisMasterContext } from '../../lib/redis/redis-client.interface.js';
-import { type RedisMasterSource, redisMasters } from '../../lib/redis/master-source.js';
+import { redisMasters } from '../../lib/redis/master-source.js';
+import type { RedisMasterSource } from '../../lib/redis/source.interface.js';
 
 /** The algorithm with its own masters, as in an application but without Nest. */
 export class Contender implements AsyncDisposable {
   private readonly settings;
-  readonly redlock: Redlock;
+  readonly redlock: LockManager;
 
   constructor(
     readonly masters: readonly Master[],
@@ -26,8 +27,8 @@ export class Contender implements AsyncDisposable {
     context?: RedisMasterContext,
   ) {
     this.settings = resolveSettings(options);
-    const { clock = new SystemClock(), guard } = context ?? {};
-    this.redlock = new Redlock(masters, this.settings, { clock, random, observer, witness: guard });
+    const { clock = new SystemClock() } = context ?? {};
+    this.redlock = new LockManager(masters, this.settings, { clock, random, observer });
   }
 
   /** Creates a contender on Redis servers. Resolves when a quorum can vote. */
@@ -37,12 +38,11 @@ export class Contender implements AsyncDisposable {
     observer: LockObserver = {},
     { within = 10_000, clock }: { readonly within?: number; readonly clock?: Clock } = {},
   ): Promise<Contender> {
-    const clockLags = (milliseconds: number): void => contender.redlock.noteStandstill(milliseconds);
-    const context = contextOf(options, observer, { clockLags, clock });
+    const context = contextOf(options, observer, clock);
     const masters = redisMasters('masters', sources, context);
     const contender: Contender = new Contender(masters, options, observer, context.random, context);
     try {
-      await contender.redlock.connect(within);
+      await contender.redlock.masters.connect(within);
       return contender;
     } catch (error) {
       await contender.close();
@@ -50,16 +50,16 @@ export class Contender implements AsyncDisposable {
     }
   }
 
-  /** `held`: what the call chain holds. */
+  /** `isNested`: its call chain holds a lock. */
   acquire(
     resources: string | readonly string[],
     ttl?: Duration,
     options: AcquireOptions = {},
-    held?: readonly string[],
+    isNested = false,
   ): Promise<Lock> {
     const list = typeof resources === 'string' ? [resources] : resources;
     const call = resolveCall(this.settings, ttl === undefined ? options : { ttl, ...options });
-    return this.redlock.acquire(list, call, 'fail', held && (() => held));
+    return this.redlock.acquire(list, call, { isNested });
   }
 
   close(): Promise<void> {

@@ -68,7 +68,7 @@ export class TcpProxy implements AsyncDisposable {
   readonly #subscribers = new Set<readonly [client: Socket, server: Socket]>();
   readonly #server: Server;
 
-  private constructor(readonly target: { readonly port: number; readonly host?: string }) {
+  private constructor(public target: { readonly port: number; readonly host?: string }) {
     // Half-open, so that each direction ends only after its own last delayed chunk.
     this.#server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => this.#carry(client));
   }

@@ -1,4 +1,4 @@
-import type { AcquireRequest, MasterReply, MasterRequest, Master } from '../../lib/core/master.interface.js';
+import type { AcquireRequest, MasterReply, MasterRequest, Master } from '../../lib/masters/master.interface.js';
 import { acquiring, ask, barriersOf, picking, releasing, sharing } from './ask.js';
 import { eventually } from './eventually.js';
 
@@ -46,14 +46,14 @@ export class Process {
   }
 
   /** The request of a process that joins the queues if it is refused. */
-  taking(keys: readonly string[], waited = 0): AcquireRequest {
+  taking(keys: readonly string[], waited = 0, reserveFor = 50): AcquireRequest {
     for (const key of keys) this.known.add(key);
     const queues = keys.map((key) => `queue:${key}`);
-    return acquiring(keys, this.token, { queue: { queues, waiter: this.name, waited } });
+    return acquiring(keys, this.token, { queue: { queues, waiter: this.name, waited, reserveFor } });
   }
 
-  take(keys: readonly string[], waited = 0): Promise<MasterReply> {
-    return this.ask(this.taking(keys, waited));
+  take(keys: readonly string[], waited = 0, reserveFor = 50): Promise<MasterReply> {
+    return this.ask(this.taking(keys, waited, reserveFor));
   }
 
   /** Asks for shared keys, and joins the queues if it is refused. */
@@ -65,7 +65,7 @@ export class Process {
   /** Asks for one of the keys, and joins their common queue if all are held. */
   pick(keys: readonly string[], waited = 0): Promise<MasterReply> {
     for (const key of keys) this.known.add(key);
-    const queue = { queues: [`queue:${keys[0]}`], waiter: this.name, waited };
+    const queue = { queues: [`queue:${keys[0]}`], waiter: this.name, waited, reserveFor: 50 };
     return this.ask(picking(keys, this.token, { queue }));
   }
 

@@ -1,6 +1,6 @@
 // Incorrect shortcuts to agree on a fencing token. They prove that tests can fail.
-import { type Draw, TokenAgreement } from '../../lib/core/fencing.js';
-import type { Master } from '../../lib/core/master.interface.js';
+import { type Draw, TokenAgreement } from '../../lib/fencing/fencing-token.js';
+import type { Master } from '../../lib/masters/master.interface.js';
 
 /** The fault of a protocol on the side of the client. */
 export type ClientFault =
@@ -8,7 +8,7 @@ export type ClientFault =
   | 'confirms anywhere'
   /** A master whose answer was lost, or that was healed, is asked to repeat a number instead of drawing again. */
   | 'never draws again'
-  /** A master still counts as having drawn after an extension set its key again. */
+  /** A master still counts as having drawn after its key was set again. */
   | 'keeps healed masters'
   /** An answer of at least the client's token counts as that token. */
   | 'adopts nothing'
@@ -40,10 +40,10 @@ export class WrongAgreement extends TokenAgreement {
     return fault === 'draws anew' ? { ...draw, request: { ...request, isFirst: true } } : draw;
   }
 
-  override beginExtension(): ReturnType<TokenAgreement['beginExtension']> {
-    const heard = super.beginExtension();
-    if (this.fault !== 'keeps healed masters' && this.fault !== 'never draws again') return heard;
-    return (master, answer) => heard(master, answer.kind === 'granted' ? { kind: 'granted' } : answer);
+  protected override situationOf(master: Master): ReturnType<TokenAgreement['situationOf']> {
+    const situation = super.situationOf(master);
+    const isBlind = this.fault === 'keeps healed masters' || this.fault === 'never draws again';
+    return isBlind ? { ...situation, timesSetAgain: 0 } : situation;
   }
 
   override conclude(answers: readonly number[]): number | undefined {

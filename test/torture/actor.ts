@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type LockLostError } from '../../lib/core/errors.js';
-import { type Lock } from '../../lib/core/lock.js';
-import { type AcquireOptions } from '../../lib/core/settings/options.js';
+import type { LockLostError } from '../../lib/redlock/errors.js';
+import { type Lock } from '../../lib/locks/lock.js';
+import { type AcquireOptions } from '../../lib/settings/options.js';
 import { type LockService } from '../../lib/nest/lock.service.js';
 import { type Dice } from './dice.js';
 import { keyOfPermit, PERMITS, PERMITS_OF } from './evidence.js';

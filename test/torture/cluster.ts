@@ -1,12 +1,11 @@
 import { Redis } from 'ioredis';
 import { RedisServer } from '../../scripts/redis-servers.mjs';
-import { buildClockShim, type ClockShim } from '../support/clock-shim.js';
 import { command } from '../support/command.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { type GhostKey } from './evidence.js';
 
-/** Keys that outlive all locks: a hash of bounded size, and the marker of the master or of a partition. */
-const LASTING = /\0(?:fences|incarnation|seal)$/;
+/** Keys that outlive all locks: a hash of bounded size, and the marker. */
+const LASTING = /\0(?:fences|run)$/;
 /** Queues are short, and expire by themselves. */
 const QUEUE = /\0(?:queue|permits):/;
 
@@ -28,35 +27,21 @@ export function isGhost({ key, ttl }: StoredKey): boolean {
   return ttl !== -2 && !LASTING.test(key) && !(QUEUE.test(key) && ttl >= 0);
 }
 
-/** One master: a server, its proxy, and its clock. */
+/** One master: a server and its proxy. */
 export class Node {
-  /** By how many milliseconds the clock is wrong. */
-  private offset = 0;
-
   private constructor(
     readonly server: RedisServer,
     readonly proxy: TcpProxy,
-    private readonly shim: ClockShim | undefined,
   ) {}
 
   static async start(): Promise<Node> {
-    const shim = buildClockShim();
-    const server = await RedisServer.start(shim ? { env: shim.env } : {});
-    return new Node(server, await TcpProxy.to(server.port), shim);
-  }
-
-  get hasClock(): boolean {
-    return this.shim !== undefined;
+    const server = await RedisServer.start();
+    return new Node(server, await TcpProxy.to(server.port));
   }
 
   /** Sends a command directly, without the proxy. */
   command(name: string, ...args: (string | number)[]): Promise<unknown> {
     return command(this.server.port, name, ...args);
-  }
-
-  stepClock(milliseconds: number): void {
-    this.offset += milliseconds;
-    this.shim?.step(this.offset);
   }
 
   keys(): Promise<StoredKey[]> {
@@ -66,7 +51,6 @@ export class Node {
   async stop(): Promise<void> {
     await this.proxy.close();
     await this.server.stop();
-    this.shim?.[Symbol.dispose]();
   }
 }
 
@@ -85,10 +69,6 @@ export class Cluster implements AsyncDisposable {
 
   get urls(): string[] {
     return this.nodes.map(({ proxy }) => proxy.url);
-  }
-
-  get hasClocks(): boolean {
-    return this.nodes.every(({ hasClock }) => hasClock);
   }
 
   /** Keys that should be gone when every lock has ended. */

@@ -59,10 +59,6 @@ export class Crew implements AsyncDisposable {
     late.catch(() => undefined);
   }
 
-  get areReady(): boolean {
-    return this.active.every(({ isReady }) => isReady());
-  }
-
   pause(worker: number): void {
     this.active[worker]?.child.kill('SIGSTOP');
   }

@@ -5,14 +5,8 @@ export interface Kind {
   readonly lasts: readonly [number, number];
   /** The masters forget, or their keys expire early. Their votes do not count for a while. */
   readonly forgets?: true;
-  /**
-   * Only a process that already knows the master notices. A process that meets the master for the first time right
-   * afterwards would trust it. Assumption: there is no such process.
-   */
-  readonly needsWitnesses?: true;
   /** A new process connects to the masters. */
   readonly newWorker?: true;
-  readonly needsClock?: true;
 }
 
 /** Faults during which at most one section believes that it holds a lock. */
@@ -20,9 +14,9 @@ export const KEPT = {
   'kill -9, back at once': { target: 'master', lasts: [0, 0], forgets: true },
   'kill -9, back later': { target: 'master', lasts: [100, 900], forgets: true },
   'kill -9 of a majority': { target: 'majority', lasts: [0, 300], forgets: true },
-  FLUSHALL: { target: 'master', lasts: [0, 0], forgets: true, needsWitnesses: true },
-  'clock jumps forward': { target: 'master', lasts: [0, 0], forgets: true, needsWitnesses: true, needsClock: true },
-  'clock is set back': { target: 'master', lasts: [0, 0], needsClock: true },
+  FLUSHALL: { target: 'master', lasts: [0, 0], forgets: true },
+  'FLUSHALL of a majority': { target: 'majority', lasts: [0, 0], forgets: true },
+  'FLUSHALL met by a new process': { target: 'majority', lasts: [0, 0], forgets: true, newWorker: true },
   'master stopped': { target: 'master', lasts: [100, 2_000] },
   'connections refused': { target: 'master', lasts: [100, 1_000] },
   'connections reset': { target: 'master', lasts: [0, 0] },
@@ -45,7 +39,6 @@ export const KEPT = {
 /** Faults that no lock over these servers can survive. Fencing tokens must still be correct, and nothing may hang. */
 export const BROKEN = {
   'keys deleted by an operator': { target: 'majority', lasts: [0, 0] },
-  'FLUSHALL met by a new process': { target: 'majority', lasts: [0, 0], forgets: true, newWorker: true },
 } as const satisfies Record<string, Kind>;
 
 export type FaultKind = keyof typeof KEPT | keyof typeof BROKEN;

@@ -6,7 +6,6 @@ import { check } from './checker.js';
 import { type Phase } from './evidence.js';
 import { assumptionsOf, complaints, summary } from './report.js';
 import { torture } from './run.js';
-import { tortureCluster } from './sharded/run.js';
 
 interface PageModule {
   readonly writePart: (file: string, name: string, text: string) => Promise<void>;
@@ -23,7 +22,6 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     masters: { type: 'string', default: '5' },
     workers: { type: 'string', default: '4' },
-    cluster: { type: 'boolean', default: false },
     'no-guard': { type: 'boolean', default: false },
     markdown: { type: 'string' },
   },
@@ -34,13 +32,10 @@ const masters = number('masters', values.masters, 3);
 const workers = number('workers', values.workers, 2);
 if (seconds < LEAST_SECONDS) throw new Error(`--seconds must be at least ${LEAST_SECONDS}, for every kind of fault`);
 
-const isCluster = values.cluster;
 const restartGuard = !values['no-guard'];
-const servers = isCluster ? '--cluster' : `--masters ${masters}`;
 const guard = restartGuard ? '' : ' --no-guard';
-const replay = `npm run torture -- --seconds ${seconds} --seed ${seed} ${servers} --workers ${workers}${guard}`;
-const what = isCluster ? 'a cluster of six servers' : `${masters} masters`;
-console.log(`${what}, ${workers} workers, ${seconds} s of faults, seed ${seed}`);
+const replay = `npm run torture -- --seconds ${seconds} --seed ${seed} --masters ${masters} --workers ${workers}${guard}`;
+console.log(`${masters} masters, ${workers} workers, ${seconds} s of faults, seed ${seed}`);
 const start = performance.now();
 const options = {
   ...{ seed, workers, restartGuard, milliseconds: seconds * 1_000 },
@@ -52,7 +47,7 @@ const options = {
     console.log(`${at} s  ${phase.name} (${assumptionsOf(phase)}); ${accepted} writes so far`);
   },
 };
-const evidence = await (isCluster ? tortureCluster(options) : torture({ ...options, masters }));
+const evidence = await torture({ ...options, masters });
 const verdict = check(evidence);
 const violations = Object.values(verdict).flat();
 console.log(summary(evidence, verdict).join('\n'));

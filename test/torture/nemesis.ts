@@ -75,13 +75,11 @@ export class Nemesis<Name extends string> {
 
   private async apply(fault: PlannedFault<Name>): Promise<void> {
     const { kind, targets } = fault;
-    const { target, needsWitnesses, newWorker } = this.arsenal.kinds[kind];
+    const { target, newWorker } = this.arsenal.kinds[kind];
     const names = targets.map((index) => `${target === 'worker' ? 'worker' : 'master'} ${index}`);
     const before = Promise.all([this.restarting, ...names.map((name) => this.busy.get(name))]);
     const act = async (): Promise<void> => {
       await before;
-      // The plan allows enough time for most machines, but not for all.
-      if (needsWitnesses) await eventually(() => this.world.crew.areReady, 60_000);
       const at = now();
       if (await this.arsenal.carryOut(this.world, fault)) this.faults.push({ kind, targets, at, until: now() });
     };

@@ -3,18 +3,8 @@ import { type FaultKind, type Kind, KEPT, KINDS } from './kinds.js';
 
 /** Longest ttl of a lock, in milliseconds: short, so that masters that forgot vote again soon. */
 export const MAX_TTL = 1_000;
-/** For how long a master that forgot does not vote: `maxTtl`, the drift, and the second to which uptime is rounded. */
-export const QUARANTINE = MAX_TTL * 1.01 + 2 + 1_000;
-/**
- * Time until all processes have reconnected to a master after a fault: the start of a process, and the longest
- * reconnect delay.
- */
-const COMEBACK = 2_000;
-/**
- * Shortest time between a process's first contact with a master and a loss of data without a new run, before or after
- * it.
- */
-const WITNESSED = 4_000;
+/** For how long a master that forgot does not vote: `maxTtl` after the first call, and the time until that comes. */
+export const QUARANTINE = MAX_TTL + 1_000;
 const SETTLING = 3_000;
 const CALM = 1_500;
 const CYCLE = 30_000;
@@ -47,8 +37,6 @@ export interface PlanOptions {
   readonly milliseconds: number;
   readonly masters: number;
   readonly workers: number;
-  /** Whether the clock of a master can be set. */
-  readonly clocks: boolean;
 }
 
 /** Plans all faults and phases. The same options give the same plan. */
@@ -96,8 +84,6 @@ class Scheduler {
   private readonly masters: Target[];
   private readonly workers: Target[];
   private deck: FaultKind[] = [];
-  private lastNewWorker = -Infinity;
-  private lastWitnessed = -Infinity;
 
   constructor(private readonly options: PlanOptions) {
     const targets = (count: number): Target[] =>
@@ -124,11 +110,7 @@ class Scheduler {
 
   /** Schedules each kind at least once, and often enough to hit a lock. */
   breakAssumptions({ from, to }: PlannedPhase): void {
-    const rare: FaultKind = 'FLUSHALL met by a new process';
-    const rareAt = this.dice.between(from, to);
     for (let at = from; at < to; at += this.dice.between(100, 300)) this.break('keys deleted by an operator', at);
-    this.break(rare, rareAt);
-    this.faults.sort((a, b) => a.at - b.at);
   }
 
   private break(kind: FaultKind, at: number): void {
@@ -137,8 +119,7 @@ class Scheduler {
   }
 
   private get kinds(): FaultKind[] {
-    const kinds = Object.entries<Kind>(KEPT).filter(([, kind]) => this.options.clocks || !kind.needsClock);
-    return kinds.map(([name]) => name as FaultKind);
+    return Object.keys(KEPT) as FaultKind[];
   }
 
   private get minority(): number {
@@ -149,32 +130,19 @@ class Scheduler {
     const kind = KINDS[name];
     const [least, most] = kind.lasts;
     const lasts = this.dice.between(least, most);
-    if (at + lasts > end || !this.isWitnessed(kind, at)) return undefined;
+    if (at + lasts > end) return undefined;
     const targets = kind.target === 'worker' ? this.freeWorkers(at) : this.freeMasters(kind, at, limit);
     return targets && { at, kind: name, targets, lasts, size: this.dice.fraction() };
   }
 
-  /**
-   * A process that meets a master for the first time, or was absent while the master started a new run, cannot notice
-   * the loss.
-   */
-  private isWitnessed(kind: Kind, at: number): boolean {
-    if (kind.newWorker) return this.lastWitnessed + WITNESSED <= at;
-    if (!kind.needsWitnesses) return true;
-    const someStopped = this.workers.some(({ free }) => free + COMEBACK > at);
-    return !someStopped && this.lastNewWorker + WITNESSED <= at;
-  }
-
-  /** Leaves at least one worker running to notice the faults. */
+  /** Leaves at least one worker running. */
   private freeWorkers(at: number): number[] | undefined {
     const free = this.workers.flatMap((worker, index) => (worker.free <= at ? [index] : []));
     return free.length > 1 ? [this.dice.pick(free)] : undefined;
   }
 
   private freeMasters(kind: Kind, at: number, limit: number): number[] | undefined {
-    // All processes have reconnected to it since the last fault.
-    const since = kind.needsWitnesses ? at - COMEBACK : at;
-    const free = this.masters.flatMap((master, index) => (master.free <= since ? [index] : []));
+    const free = this.masters.flatMap((master, index) => (master.free <= at ? [index] : []));
     const count = kind.target === 'majority' ? this.minority + 1 : 1;
     if (free.length < count) return undefined;
     const forgot = this.masters.filter((master) => master.forgot > at).length;
@@ -199,7 +167,5 @@ class Scheduler {
         forgot: kind.forgets ? votes : forgot,
       });
     }
-    if (kind.newWorker) this.lastNewWorker = at;
-    if (kind.needsWitnesses) this.lastWitnessed = at;
   }
 }

@@ -53,7 +53,7 @@ const GHOSTS_AFTER = MAX_TTL + 250;
 export async function torture(options: TortureOptions): Promise<Evidence> {
   const { seed, milliseconds, masters, workers } = options;
   await using cluster = await Cluster.start(masters);
-  const plan = options.plan ?? planOf({ seed, milliseconds, masters, workers, clocks: cluster.hasClocks });
+  const plan = options.plan ?? planOf({ seed, milliseconds, masters, workers });
   const arena: Arena<FaultKind> = {
     masters: cluster.urls,
     resources: RESOURCES,

@@ -1,5 +1,5 @@
 import { openSync, writeSync } from 'node:fs';
-import { type LockMode } from '../../lib/core/settings/options.js';
+import { type LockMode } from '../../lib/settings/options.js';
 
 /** Milliseconds of the machine's monotonic clock, which all processes share. */
 export function now(): number {

@@ -1,5 +1,6 @@
 // Compile-only: `npm run typecheck` fails where something compiles that must not, or does not that must.
 import { of } from 'rxjs';
+import { applyDecorators, SetMetadata } from '@nestjs/common';
 import { type LockedMethodOptions, WithLock } from 'nestjs-redlock';
 
 interface User {
@@ -84,6 +85,33 @@ export class Uses {
 
   @WithLock('job', { service: 'billing', onLocked: (error) => error.retryAfter })
   async named(): Promise<void> {}
+}
+
+function Locked(key: string): MethodDecorator {
+  return WithLock(key, { onLocked: 'skip' });
+}
+
+const Nightly = (id: string): MethodDecorator => applyDecorators(SetMetadata('id', id), WithLock(id), Locked(id));
+
+export class Composed {
+  @applyDecorators(SetMetadata('id', 1), WithLock((id: string) => id, '5s'))
+  async run(id: string): Promise<string> {
+    return id;
+  }
+
+  @Nightly('a')
+  async nightly(): Promise<void> {}
+}
+
+export class Store<T extends User> {
+  readonly saved: T[] = [];
+
+  // The compiler cannot compare a type of its own with the parameter.
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  @WithLock((user: any) => (user as User).id)
+  async save(user: T): Promise<void> {
+    this.saved.push(user);
+  }
 }
 
 declare const SOMEHOW: LockedMethodOptions;

@@ -1,5 +1,5 @@
 // Compile-only: `npm run typecheck` fails where something compiles that must not, or does not that must.
-import { Injectable, Module } from '@nestjs/common';
+import { applyDecorators, Injectable, Module, SetMetadata } from '@nestjs/common';
 import { CronExpression, ScheduleModule } from '@nestjs/schedule';
 import { RedlockModule } from 'nestjs-redlock';
 import { JobHistory, type JobRun, LockedCron, LockedInterval, RedlockScheduleModule } from 'nestjs-redlock/schedule';
@@ -38,6 +38,15 @@ export class Jobs {
   async demanding(run: JobRun, more: string): Promise<string> {
     return `${run.job} ${more}`;
   }
+}
+
+export class Composed {
+  @applyDecorators(
+    SetMetadata('id', 1),
+    LockedCron('0 3 * * *', { name: 'nightly' }),
+    LockedInterval('5m', { name: 'sync' }),
+  )
+  async run(): Promise<void> {}
 }
 
 @Module({

@@ -11,13 +11,6 @@ const folder = import.meta.url.endsWith('?before')
 const { LockService, RedlockModule } = await import(pathToFileURL(resolve(folder, 'dist/esm/index.js')).href);
 
 const guardOff = { restartGuard: false };
-/** Of two URLs, that of a server, or that of a cluster. */
-const server = ([url]) => [url];
-const cluster = ([, url]) => [url];
-const batched = ([, url]) => [{ cluster: url.replace('redis+cluster://', '').split(','), batchPartitions: true }];
-/** All resources have one hash tag, and so are in one partition. */
-const tagged = (key) => `{bench}${key}`;
-
 const VARIANTS = {
   ours: {},
   before: {},
@@ -25,25 +18,18 @@ const VARIANTS = {
   'ours-plain': { options: guardOff },
   'ours-shared': { call: { mode: 'shared' } },
   'ours-permits': { call: { permits: PERMITS } },
-  'one-server': { masters: server },
-  'one-server-plain': { masters: server, options: guardOff },
-  cluster: { masters: cluster },
-  'cluster-plain': { masters: cluster, options: guardOff },
-  'cluster-batched': { masters: batched },
-  'cluster-one-tag': { masters: cluster, nameOf: tagged },
-  'cluster-one-tag-plain': { masters: cluster, nameOf: tagged, options: guardOff },
 };
 
-/** With every safety feature on. A short `maxTtl` shortens the quarantine of masters that have just started. */
+/** With every safety feature on. Masters that have just started wait for the ttl. */
 export async function connect(urls, { ttl } = {}, name = 'ours') {
-  const { masters = (all) => all, nameOf = (key) => key, options, call } = VARIANTS[name];
-  const module = RedlockModule.forRoot({ masters: masters(urls), wait: '5m', ttl, maxTtl: ttl, ...options });
+  const { options, call } = VARIANTS[name];
+  const module = RedlockModule.forRoot({ masters: urls, wait: '5m', ttl, ...options });
   const app = await NestFactory.createApplicationContext(module, { logger: false });
   const locks = app.get(LockService);
   await allVote(locks);
   return {
     async acquire(key, duration) {
-      const lock = await locks.acquire(nameOf(key), call ? { ttl: duration, ...call } : duration);
+      const lock = await locks.acquire(key, call ? { ttl: duration, ...call } : duration);
       return () => lock.release();
     },
     async tryAcquire(key, duration) {

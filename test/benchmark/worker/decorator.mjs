@@ -3,9 +3,8 @@ import { LockService, RedlockModule, WithLock } from '../../../dist/esm/index.js
 import { allVote } from '../contenders/ours.mjs';
 import { Module, NestFactory } from '../contenders/nest.mjs';
 
+/** Masters that have just started wait for it. */
 const TTL = '10s';
-/** A short one shortens the quarantine of masters that have just started. */
-const MAX_TTL = '10s';
 const CONCURRENCY = 64;
 const keyOf = (id) => `order:${id}`;
 
@@ -23,7 +22,7 @@ export async function decorator({ masters, rounds, calls }) {
   }
   decorate(Host, 'ship', WithLock(keyOf, TTL));
   class App {}
-  Module({ imports: [RedlockModule.forRoot({ masters, maxTtl: MAX_TTL })], providers: [Host] })(App);
+  Module({ imports: [RedlockModule.forRoot({ masters, ttl: TTL })], providers: [Host] })(App);
   const app = await NestFactory.createApplicationContext(App, { logger: false });
   const host = app.get(Host);
   const locks = app.get(LockService);

@@ -38,8 +38,6 @@ const HAND_OVERS = {
   },
 };
 
-export const HAND_OVER_NAMES = Object.keys(HAND_OVERS);
-
 /** Hand-offs per second, and microseconds of this process's CPU for each, with `waiters` waiters in line. */
 export async function handLocally({ urls, key, ttl, waiters, section, handOver, duration }) {
   const masters = urls.map((url) => new Redis(url));

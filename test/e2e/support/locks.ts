@@ -25,7 +25,7 @@ export class Locks {
 
   /** The module, for one application. Several applications may lock on the same masters. */
   module(more: Partial<RedlockModuleOptions> = {}): DynamicModule {
-    return RedlockModule.forRoot({ masters: this.masters, ...this.options, ...more });
+    return RedlockModule.forRoot({ masters: this.masters, maxTtl: '30s', ...this.options, ...more });
   }
 
   /** Whether a majority of the masters holds a key. */

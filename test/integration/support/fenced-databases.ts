@@ -1,6 +1,6 @@
 import { createConnection, type Connection } from 'mysql2/promise';
 import pg from 'pg';
-import type { Lock } from '../../../lib/core/lock.js';
+import type { Lock } from '../../../lib/locks/lock.js';
 import { fence, type FenceDialect, fenceMigration, type FenceOptions } from '../../../lib/sql/index.js';
 import { type DatabaseServer, startMariadb, startPostgres } from '../../../scripts/database-servers.mjs';
 import { findMariadb } from '../../../scripts/ensure-mariadb.mjs';

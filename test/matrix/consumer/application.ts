@@ -39,10 +39,10 @@ export class CartController {
 }
 
 /**
- * Settings for a busy machine, on which masters may take a second to answer. New servers do not vote for `maxTtl` and
- * a second, so the first locks have to wait.
+ * Settings for a busy machine, on which masters may take a second to answer. New servers wait for the ttl before they
+ * vote, so the first locks have to wait.
  */
-const PATIENT = { ttl: '4s', maxTtl: '4s', masterTimeout: '1s', wait: '20s' } as const;
+const PATIENT = { ttl: '4s', masterTimeout: '1s', wait: '20s' } as const;
 
 /** Boots one instance of an application on a free port. */
 export async function start(locks: RedlockModuleOptions, imports: readonly Type[] = []) {

@@ -9,7 +9,7 @@ const PRIVATE = [
   'dist/esm/chunks/table.js',
   'dist/cjs/index.js',
   'lib/index.ts',
-  'core/redlock.js',
+  'redlock/redlock.js',
 ];
 const OPTIONAL = { terminus: '@nestjs/terminus', opentelemetry: '@opentelemetry/api', schedule: '@nestjs/schedule' };
 const shown = [];

@@ -1,4 +1,4 @@
-import { type Random, TOKEN_LENGTH } from '../../../lib/core/holder.js';
+import { type Random, TOKEN_LENGTH } from '../../../lib/redlock/holder.js';
 
 /** Seeded randomness (sfc32): the same seed gives the same numbers on every machine. */
 export class Chance implements Random {

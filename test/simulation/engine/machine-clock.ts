@@ -1,4 +1,4 @@
-import type { Instant } from '../../../lib/core/clock.js';
+import type { Instant } from '../../../lib/redlock/clock.js';
 import type { Scheduler } from './scheduler.js';
 
 /** The start of 2025, in milliseconds: what a wall clock without an error shows at the beginning. */

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../../lib/core/clock.js';
+import type { Clock, Timer } from '../../../lib/redlock/clock.js';
 import type { Chance } from './chance.js';
 import type { MachineClock, SimInstant } from './machine-clock.js';
 import { settlePromises } from './microtasks.js';
@@ -10,20 +10,9 @@ export const TIMER_LATENESS = 0.3;
 const LONGEST_SLEEP = 1_000;
 /** Duration of one turn of the event loop, in milliseconds. */
 const TURN = 0.01;
-/** A turn in which a machine stood still reads the input of at most so many milliseconds before it ends. */
-const READS_ON = 5;
 
 /** How a process stops: alone, with its machine, or with its virtual machine, whose clocks then stop too. */
 export type Stop = 'pause' | 'suspend' | 'stun';
-
-/** A virtual machine that stands still within a turn of the event loop. */
-interface Standstill {
-  /** Milliseconds. */
-  readonly lasts: number;
-  /** The number of turns before that. */
-  turnsLeft: number;
-  readonly begins: () => void;
-}
 
 class PendingTimer implements Timer {
   planned: Planned | undefined;
@@ -65,11 +54,6 @@ export class SimProcess implements Clock {
   /** What such code sends: it leaves the process once that time has passed. */
   private readonly outbox: (() => void)[] = [];
   private pauses = 0;
-  /** What will happen within a later turn. */
-  private standstill: Standstill | undefined;
-  /** The last turn in which its machine stood still, in true time. */
-  private readonly longTurn = { from: -Infinity, to: -Infinity };
-  private longTurnEndedAt = -Infinity;
   private dead = false;
   /** Since when it has run without a pause, in true time. */
   runsSince = 0;
@@ -99,6 +83,10 @@ export class SimProcess implements Clock {
   /** Number of the library's timers that have not fired yet. */
   get pendingTimers(): number {
     return this.timers.size;
+  }
+
+  isPending(timer: Timer | undefined): boolean {
+    return this.timers.has(timer as PendingTimer);
   }
 
   /** Milliseconds of true time during which it has not run so far. */
@@ -144,6 +132,13 @@ export class SimProcess implements Clock {
     this.scheduler.after(noticed, () => this.receive(() => this.listeners.forEach((listener) => listener())));
   }
 
+  /** While the clocks diverge, each comparison finds that they have. */
+  private compareClocks(until: number): void {
+    if (this.scheduler.now >= until) return;
+    this.noteClocks();
+    this.scheduler.after(LONGEST_SLEEP / this.clocks.monotonicRate, () => this.compareClocks(until));
+  }
+
   onResume(listener: () => void): void {
     this.listeners.push(listener);
   }
@@ -161,46 +156,7 @@ export class SimProcess implements Clock {
     const turn = [callback];
     this.turn = turn;
     this.turnOf = this.scheduler.steps;
-    const delay = this.standStill();
-    if (delay === 0) this.scheduler.after(0, () => this.receive(() => runAll(turn)));
-    else this.scheduler.after(delay, () => this.receive(() => this.endLongTurn(turn)));
-  }
-
-  private endLongTurn(turn: readonly (() => void)[]): void {
-    this.longTurn.to = this.scheduler.now;
-    this.longTurnEndedAt = this.scheduler.now;
-    runAll(turn);
-  }
-
-  /** When the turn of the event loop that reaches this moment is over, in true time: what it asks for leaves the process then. */
-  endOfTurn(moment: number): number {
-    const { from, to } = this.longTurn;
-    return moment <= from && from <= moment + TURN ? to : moment;
-  }
-
-  /** Whether what happens now was due within a turn in which its machine stood still. */
-  get isBehindLongTurn(): boolean {
-    const { now } = this.scheduler;
-    // The machine may stand still again in the very turn that follows.
-    return this.longTurn.to === now || this.longTurnEndedAt === now;
-  }
-
-  /** Its virtual machine stands still once within a turn: after the event with which it began, and before what follows it. */
-  standStillInTurn(standstill: Standstill): void {
-    this.standstill = { ...standstill };
-  }
-
-  /** Milliseconds of true time until the turn that begins now is over. */
-  private standStill(): number {
-    const { standstill } = this;
-    if (!standstill || this.behind || standstill.turnsLeft-- > 0) return 0;
-    const { lasts } = standstill;
-    this.standstill = undefined;
-    standstill.begins();
-    this.pause(lasts, 'stun');
-    const delay = lasts + this.chance.fraction() * READS_ON;
-    Object.assign(this.longTurn, { from: this.scheduler.now, to: this.scheduler.now + delay });
-    return delay;
+    this.scheduler.after(0, () => this.receive(() => runAll(turn)));
   }
 
   /** Handles an event from outside: at once, or when the process resumes. */
@@ -246,6 +202,7 @@ export class SimProcess implements Clock {
     const factor = 1 - by / milliseconds;
     this.change(() => this.clocks.slewMonotonic(factor));
     this.scheduler.after(milliseconds, () => this.change(() => this.clocks.slewMonotonic(1 / factor)));
+    this.compareClocks(this.scheduler.now + milliseconds);
   }
 
   /** Ends for good without cleaning up. */

@@ -1,17 +1,12 @@
-import type { JobPolicy } from '../../../lib/core/jobs/job-policy.js';
+import type { JobPolicy } from '../../../lib/schedule/job-policy.js';
 import { Chance } from '../engine/chance.js';
 import type { Fault, FaultAction, InstancePlan, JobsPlan, MachinePlan, Point, SchedulePlan, WorkPlan } from './plan.js';
 import { scheduleOf } from './schedules.js';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
 /** The largest error of a clock, in milliseconds. */
 export const MAX_ERROR = 5 * MINUTE;
-/** Share of the plans in which one of three masters dies, and the clock of another one is an hour wrong. */
-const DEAD_BESIDE_WRONG = 1 / 15;
-/** When all instances are up, and when they have heard the clock of each master, in milliseconds. */
-const [CONNECTED, HEARD_WITHIN] = [3 * SECOND, 8 * SECOND];
 /** Clocks of different machines run at rates that differ by this share at most. */
 const MAX_DRIFT = 100e-6;
 /** Most faults hit an instance in the middle of these. */
@@ -57,45 +52,11 @@ export function generate(seed: number): JobsPlan {
     const when = { point: chance.pick(POINTS), nth: chance.whole(1, 4), delay: chance.spread(0.1, 20) };
     faults.push({ when, action: { kind: 'great loss', down: Math.round(chance.spread(10, 2_000)) } });
   }
-  const plan = {
+  return {
     ...{ seed, schedule, startsAt, lasts, ttl, work, instances, faults },
     masters: masters(chance, count),
     policy: policyFor(chance),
     latency: chance.pick([1, 3, 10]),
-  };
-  // The rest of a plan does not depend on this randomness.
-  const choice = new Chance(seed, 2);
-  return count === 3 && choice.happens(DEAD_BESIDE_WRONG) ? besideDeadMaster(choice, plan, first - startsAt) : plan;
-}
-
-/**
- * Of three masters, the clock of one is an hour wrong, and another one dies: once each instance has heard all of them, or
- * before any has. In the latter case the wrong clock is behind: beside one that is ahead, an instance that is ahead itself
- * cannot know better. Instances that come later would not have heard the dead one.
- */
-function besideDeadMaster(chance: Chance, plan: JobsPlan, lead: number): JobsPlan {
-  const isHeard = chance.happens(0.5);
-  const [wrong, dead] = chance.pick([
-    [0, 1],
-    [0, 2],
-    [1, 0],
-    [1, 2],
-    [2, 0],
-    [2, 1],
-  ] as const);
-  const offset = isHeard && chance.happens(0.5) ? HOUR : -HOUR;
-  const at = isHeard ? chance.whole(HEARD_WITHIN, Math.max(HEARD_WITHIN, lead)) : 0;
-  return {
-    ...plan,
-    masters: plan.masters.map((master, index) => ({
-      ...master,
-      offset: index === wrong ? offset : error(chance, 100),
-    })),
-    instances: plan.instances.map((one) => ({ ...one, startsAt: Math.min(one.startsAt, CONNECTED) })),
-    faults: [
-      ...plan.faults.filter(({ action }) => action.kind === 'pause' || action.kind === 'partition'),
-      { when: { at }, action: { kind: 'death', master: dead } },
-    ],
   };
 }
 
@@ -124,7 +85,7 @@ function workFor(chance: Chance, period: number): WorkPlan {
 }
 
 function masters(chance: Chance, count: number): MachinePlan[] {
-  // A minority may be wrong by minutes: two of five are too many for the median of three answers.
+  // By minutes, which matters to the rules about lost records only.
   const wrong = count >= 3 && chance.happens(0.25) ? chance.whole(0, count - 1) : undefined;
   return Array.from({ length: count }, (_, index) => ({
     rate: rate(chance),

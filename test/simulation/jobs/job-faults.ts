@@ -55,11 +55,6 @@ export class JobFaults {
       this.loseOne(action);
       return;
     }
-    if (action.kind === 'death') {
-      world.trace('fault', () => JSON.stringify(action));
-      this.stop(world.servers[action.master] as JobServer);
-      return;
-    }
     if (action.kind === 'great loss') {
       world.trace('fault', () => JSON.stringify(action));
       world.ledger.isVoid = true;
@@ -123,7 +118,7 @@ export class JobFaults {
     server.lose(lag);
     this.stop(server);
     world.scheduler.after(down, () => {
-      server.votesFrom = world.scheduler.now + world.quarantine;
+      server.quarantineNow();
       server.isUp = true;
     });
   }

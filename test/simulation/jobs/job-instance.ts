@@ -1,8 +1,8 @@
-import { Redlock } from '../../../lib/core/redlock.js';
-import { type JobRecord, readJobRecord } from '../../../lib/core/jobs/job-record.js';
-import { resolveCall, type Settings } from '../../../lib/core/settings/settings.js';
-import type { LockState, StateReading } from '../../../lib/core/state/lock-state.js';
-import { JobClock, Ticker } from '../../../lib/schedule/job-clock.js';
+import { LockManager } from '../../../lib/locks/lock-manager.js';
+import { type JobRecord, readJobRecord } from '../../../lib/operate/job-record.js';
+import { resolveCall, type Settings } from '../../../lib/settings/settings.js';
+import type { LockState, StateReading } from '../../../lib/fencing/lock-state.js';
+import { Ticker } from '../../../lib/schedule/ticker.js';
 import { type HeldJob, type JobContext, JobHandedOnError, type JobRun } from '../../../lib/schedule/job-locks.js';
 import { Job } from '../../../lib/schedule/job.js';
 import type { Chance } from '../engine/chance.js';
@@ -42,17 +42,13 @@ export class JobInstance {
   readonly upFrom: number;
   /** When it crashed or began to shut down, in true time; `Infinity` before. */
   upTo = Infinity;
-  /** When it first read the record, in true time: from then on it knows the time of the masters. */
-  readAt = Infinity;
   /** What it is storing. */
   storing: JobRecord | undefined;
-  /** The names of the masters whose clocks it has read. */
-  readonly heard = new Set<string>();
   readonly stopping = new AbortController();
   readonly chance: Chance;
   private readonly world: JobsWorld;
   private readonly settings: Settings;
-  private readonly redlock: Redlock;
+  private readonly redlock: LockManager;
   private readonly job: Job;
   private readonly ticker: Ticker;
 
@@ -69,8 +65,7 @@ export class JobInstance {
     const { process } = this;
     const network = { process, scheduler, chance, latency: plan.latency };
     this.masters = world.servers.map((server) => new JobMaster({ ...network, server }));
-    this.redlock = new Redlock(this.masters, settings, { clock: process, random: chance, observer: {} });
-    const jobClock = new JobClock(process);
+    this.redlock = new LockManager(this.masters, settings, { clock: process, random: chance, observer: {} });
     this.job = new Job(
       {
         ...{ name: JOB, resource: RESOURCE, schedule: world.ticks, policy: plan.policy },
@@ -78,11 +73,11 @@ export class JobInstance {
       },
       {
         ...{ where: 'the simulation', call: (run) => doWork(world, this, run) },
-        ...{ locks: { hold: (_, options) => this.hold(options) }, clock: jobClock, instance: this.name },
+        ...{ locks: { hold: (_, options) => this.hold(options) }, clock: process, instance: this.name },
         ...{ stopping: this.stopping.signal, observer: jobObserver(world, this) },
       },
     );
-    this.ticker = new Ticker(world.ticks, jobClock, this.job);
+    this.ticker = new Ticker(world.ticks, process, this.job);
   }
 
   /** Whether it neither crashed nor began to shut down. */
@@ -92,7 +87,7 @@ export class JobInstance {
 
   /** Connects, and lets the job tick. */
   start(): void {
-    void this.redlock.open().then(() => {
+    void this.redlock.masters.open().then(() => {
       if (!this.isUp) return;
       this.ticker.start();
       this.job.visit();
@@ -154,9 +149,9 @@ export class JobInstance {
     const floor = world.ledger.record;
     const reading = await state.read(...options);
     world.trace(this.name, () => `reads ${show(readJobRecord(reading.value))}`);
-    if (this.readAt === Infinity) this.readAt = world.scheduler.now;
-    for (const { master } of reading.clocks) this.heard.add(master);
-    if (!reading.isCertain) world.reached('an uncertain state was accepted');
+    if (reading.since !== undefined && world.ledger.isVoid) {
+      world.reached('a record was read of which a majority of masters had lost the last one');
+    }
     world.guard(() => world.ledger.noteReading(this, floor, reading.value));
     world.arrive('has read the record', this);
     return reading;

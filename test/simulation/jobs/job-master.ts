@@ -5,8 +5,8 @@ import type {
   MasterRequest,
   NotificationListener,
   ReplyCallback,
-  UnreachableReply,
-} from '../../../lib/core/master.interface.js';
+} from '../../../lib/masters/master.interface.js';
+import type { UnreachableReply } from '../../../lib/redlock/server.js';
 import type { Chance } from '../engine/chance.js';
 import type { SimProcess } from '../engine/process.js';
 import type { Scheduler } from '../engine/scheduler.js';
@@ -59,11 +59,11 @@ export class JobMaster implements Master {
       return;
     }
     if (NEW_LOCKS.includes(request.op) && this.isQuarantined) {
-      reply({ kind: 'quarantined', reason: 'its data is new', remaining: this.quarantineLeft, sent: false });
+      reply({ kind: 'quarantined', reason: 'its data is new', remaining: this.quarantineLeft });
       return;
     }
-    const { generation } = report;
-    this.send(socket, (server) => server.answer(request, generation), reply);
+    const { marker } = report;
+    this.send(socket, (server) => server.answer(request, marker), reply);
   }
 
   async connect(): Promise<void> {
@@ -75,17 +75,13 @@ export class JobMaster implements Master {
   }
 
   identity(): MasterIdentity {
-    const generation = this.report?.generation;
+    const marker = this.report?.marker;
     const quarantine = this.isQuarantined && { reason: 'its data is new', remaining: this.quarantineLeft };
-    return { run: generation, data: generation, generation, ...(quarantine && { quarantine }) };
+    return { run: marker, marker: this.isQuarantined ? null : marker, ...(quarantine && { quarantine }) };
   }
 
   get isQuarantined(): boolean {
     return this.quarantineLeft > 0;
-  }
-
-  reconnect(): void {
-    this.break(0);
   }
 
   onReady(listener: () => void): void {

@@ -1,6 +1,6 @@
-import { Keyspace } from '../../../lib/core/keyspace.js';
-import type { MasterReply, MasterRequest } from '../../../lib/core/master.interface.js';
-import { entryFrom, generationFrom } from '../../../lib/core/state/state-entry.js';
+import { Keyspace } from '../../../lib/settings/keyspace.js';
+import type { MasterReply, MasterRequest } from '../../../lib/masters/master.interface.js';
+import { entryFrom } from '../../../lib/fencing/state-entry.js';
 import type { OperationContext } from '../../../lib/memory/memory-database.js';
 import { carryOut, carryOutState, type StateContext } from '../../../lib/memory/operations.js';
 import type { MachineClock } from '../engine/machine-clock.js';
@@ -10,10 +10,12 @@ import { LIVES } from '../server/operations.js';
 
 const UNMARKED: MasterReply = Object.freeze({ kind: 'refused', code: 'UNMARKED', reason: 'its data was lost' });
 const { counters } = new Keyspace('lock:');
+/** For how long the masters have voted at the beginning, in milliseconds: longer than any tick is late. */
+const AGE = 24 * 3_600_000;
 
 /** What a connection learns about the data of a server. */
 export interface DataReport {
-  readonly generation: string;
+  readonly marker: string;
   /** End of the quarantine, in true time. */
   readonly votesFrom: number;
 }
@@ -28,9 +30,8 @@ export type Subscriber = (key: string) => void;
 export class JobServer {
   readonly subscribers = new Map<string, Subscriber>();
   isUp = true;
-  generation: string;
+  marker: string;
   votesFrom = -Infinity;
-  private isFirst = true;
   private losses = 0;
   private data: Database;
   private older: { readonly at: number; readonly remains: ReturnType<Database['copy']> }[] = [];
@@ -44,12 +45,12 @@ export class JobServer {
     private readonly quarantine: number,
   ) {
     this.data = new Database(() => this.wall);
-    this.generation = generationFrom(`${name}-0`, this.wall);
+    this.marker = this.markerSince(this.wall - AGE);
     this.context = this.contextOf();
   }
 
   get report(): DataReport {
-    return { generation: this.generation, votesFrom: this.votesFrom };
+    return { marker: this.marker, votesFrom: this.votesFrom };
   }
 
   get isQuarantined(): boolean {
@@ -59,13 +60,13 @@ export class JobServer {
   /** Whether it has lost an entry that was not rewritten since. */
   hasLost(entry: string): boolean {
     const stored = entryFrom(this.data.get(entry) ?? '')?.stored;
-    return stored ? stored.generation !== this.generation : !this.isFirst;
+    return stored ? stored.marker !== this.marker : this.losses > 0;
   }
 
-  /** Carries out a request that was meant for data of this generation. */
-  answer(request: MasterRequest, generation: string): MasterReply {
+  /** Carries out a request that was meant for the data with this marker. */
+  answer(request: MasterRequest, marker: string): MasterReply {
     this.data.begin();
-    const isMeant = generation === this.generation;
+    const isMeant = marker === this.marker;
     switch (request.op) {
       case 'acquire':
       case 'pick':
@@ -85,7 +86,7 @@ export class JobServer {
         return carryOut(this.context, request);
       case 'open-state':
       case 'write-state': {
-        if (request.generation !== this.generation) return UNMARKED;
+        if (request.marker !== this.marker) return UNMARKED;
         const changed = carryOutState(this.states, request);
         this.remember();
         return changed;
@@ -102,19 +103,28 @@ export class JobServer {
     this.data = new Database(() => this.wall, lag === Infinity ? new Map() : new Map(remains));
     Object.assign(this.context, { data: this.data });
     this.older = [];
-    this.isFirst = false;
-    this.generation = generationFrom(`${this.name}-${++this.losses}`, this.wall);
-    this.votesFrom = now + this.quarantine;
+    this.losses++;
+    this.quarantineNow();
+  }
+
+  /** New data votes after the longest ttl, and its marker says since when. */
+  quarantineNow(): void {
+    this.votesFrom = this.scheduler.now + this.quarantine;
+    this.marker = this.markerSince(this.wall + this.quarantine);
   }
 
   private get quarantined(): MasterReply {
     const remaining = this.votesFrom - this.scheduler.now;
-    return { kind: 'quarantined', reason: 'its data is new', remaining, sent: true };
+    return { kind: 'quarantined', reason: 'its data is new', remaining };
   }
 
   private get states(): StateContext {
-    const { data, generation, isFirst } = this;
-    return { data, generation, isFirst, now: () => this.wall };
+    const { data, marker } = this;
+    return { data, marker };
+  }
+
+  private markerSince(moment: number): string {
+    return `${this.name}-${this.losses}@${Math.ceil(moment)}`;
   }
 
   private get wall(): number {
@@ -131,6 +141,7 @@ export class JobServer {
     return {
       ...{ data: this.data, counters, lives: LIVES, attempt: protect },
       now: () => this.wall,
+      microseconds: () => this.wall * 1_000,
       publish: (waiter, key) => {
         const subscriber = this.subscribers.get(waiter);
         subscriber?.(key);

@@ -1,15 +1,12 @@
-import { StateUncertainError } from '../../../lib/core/state/lock-state.js';
-import { RedlockConfigError, isLockError } from '../../../lib/core/errors.js';
-import type { JobObserver } from '../../../lib/core/jobs/job-observer.js';
+import { RedlockConfigError } from '../../../lib/settings/config.error.js';
+import { isLockError } from '../../../lib/errors.js';
+import type { JobObserver } from '../../../lib/operate/job-observer.js';
 import { JobHandedOnError } from '../../../lib/schedule/job-locks.js';
 import type { JobInstance } from './job-instance.js';
 import type { JobsWorld } from './jobs-world.js';
 
 /** Counts rare states in what the engine of jobs reports, and takes errors that it should not meet as failures. */
 export function jobObserver(world: JobsWorld, instance: JobInstance): JobObserver {
-  const saw = (cause: unknown): void => {
-    if (cause instanceof StateUncertainError) world.reached('the state was uncertain');
-  };
   return {
     ended: (_, { scheduledFor }) => {
       world.trace(instance.name, () => `has recorded the end of ${world.nameOf(scheduledFor.getTime())}`);
@@ -25,7 +22,6 @@ export function jobObserver(world: JobsWorld, instance: JobInstance): JobObserve
     unfinished: (_, { scheduledFor }, cause) => {
       world.trace(instance.name, () => `leaves ${world.nameOf(scheduledFor.getTime())} unfinished: ${String(cause)}`);
       if (cause instanceof JobHandedOnError) world.reached('a run was handed on at a shutdown');
-      saw(cause);
     },
     skipped: (_, { scheduledFor, reason }) => {
       world.trace(instance.name, () => `skips ${world.nameOf(scheduledFor.getTime())}: ${reason}`);
@@ -37,9 +33,6 @@ export function jobObserver(world: JobsWorld, instance: JobInstance): JobObserve
     },
     delayed: (_, cause) => {
       world.trace(instance.name, () => `is delayed: ${String(cause)}`);
-      saw(cause);
-      // A text is a reason, not an error.
-      if (typeof cause === 'string') return;
       if (!isLockError(cause) || cause instanceof RedlockConfigError) world.report(cause);
     },
   };

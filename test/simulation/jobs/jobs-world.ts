@@ -1,11 +1,10 @@
-import type { JobSchedule } from '../../../lib/core/jobs/job-policy.js';
-import { Keyspace } from '../../../lib/core/keyspace.js';
-import { quorumOf } from '../../../lib/core/acquire/quorum-call.js';
-import { driftOf, resolveSettings, type Settings } from '../../../lib/core/settings/settings.js';
+import { type JobSchedule, toleranceOf } from '../../../lib/schedule/job-policy.js';
+import { Keyspace } from '../../../lib/settings/keyspace.js';
+import { quorumOf } from '../../../lib/redlock/quorum.js';
+import { driftOf, resolveSettings, type Settings } from '../../../lib/settings/settings.js';
 import { Chance } from '../engine/chance.js';
 import { EPOCH, MachineClock } from '../engine/machine-clock.js';
 import { Scheduler } from '../engine/scheduler.js';
-import { MAX_ERROR } from './generator.js';
 import { JobFaults } from './job-faults.js';
 import { JobInstance } from './job-instance.js';
 import { JobServer } from './job-server.js';
@@ -30,7 +29,7 @@ export class JobsWorld {
   readonly settings: Settings;
   /** How long new data does not vote, in milliseconds. */
   readonly quarantine: number;
-  /** When the first instance started, by the clocks of the masters. */
+  /** When the first instance started, by the clock that shows the earliest time. */
   firstStart = Infinity;
   /** The first error. */
   failure: Error | undefined;
@@ -60,20 +59,22 @@ export class JobsWorld {
 
   /** The median of all masters' clocks, in milliseconds since the epoch. */
   get mastersTime(): number {
-    const times = timesOf(this.servers);
+    const times = this.servers.map(({ clock }) => clock.wallTime).sort((one, other) => one - other);
     return times[Math.floor((times.length - 1) / 2)] as number;
   }
 
-  /** The same, or the larger one in the middle of those that an instance has heard. */
-  latestTimeFor({ heard }: JobInstance): number {
-    const times = timesOf(this.servers.filter(({ name }) => heard.has(name)));
-    return Math.max(this.mastersTime, times[Math.floor(times.length / 2)] ?? -Infinity);
+  /** What the clock of the machine shows that is ahead of all others. */
+  get latestTime(): number {
+    return Math.max(...this.machines.map(({ wallTime }) => wallTime));
   }
 
-  /** Whether the clock of a master that answers is as wrong as no other plan makes it. */
-  get hasWrongClock(): boolean {
-    const { servers, mastersTime } = this;
-    return servers.some(({ isUp, clock }) => isUp && Math.abs(clock.wallTime - mastersTime) > 2 * MAX_ERROR);
+  /**
+   * Whether no instance is further ahead of a master than a tick may be late: only then, the marker of a master shows
+   * which ticks may have run before it.
+   */
+  clocksAgreeOn(tick: number): boolean {
+    const earliest = Math.min(...this.servers.map(({ clock }) => clock.wallTime));
+    return this.latestTime - earliest <= toleranceOf(this.ticks, tick);
   }
 
   /** The number of masters that have lost the record and were not rewritten. */
@@ -105,7 +106,7 @@ export class JobsWorld {
       ...{ world: this, index, incarnation, clock: this.machines[index] as MachineClock },
       ...{ chance: new Chance(plan.seed, 1_000 + 20 * incarnation + index), settings: this.settings },
     });
-    this.firstStart = Math.min(this.firstStart, this.mastersTime);
+    this.firstStart = Math.min(this.firstStart, instance.process.clocks.wallTime);
     this.instances.push(instance);
     this.trace(
       instance.name,
@@ -152,8 +153,4 @@ export class JobsWorld {
   report(error: unknown): void {
     this.failure ??= error instanceof Error ? error : new Error(String(error));
   }
-}
-
-function timesOf(servers: readonly JobServer[]): readonly number[] {
-  return servers.map(({ clock }) => clock.wallTime).sort((one, other) => one - other);
 }

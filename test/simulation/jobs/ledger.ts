@@ -1,11 +1,11 @@
-import { type JobRecord, readJobRecord } from '../../../lib/core/jobs/job-record.js';
-import { toleranceOf } from '../../../lib/core/jobs/job-policy.js';
-import type { Lock } from '../../../lib/core/lock.js';
+import { type JobRecord, readJobRecord } from '../../../lib/operate/job-record.js';
+import { toleranceOf } from '../../../lib/schedule/job-policy.js';
+import type { Lock } from '../../../lib/locks/lock.js';
 import type { JobInstance } from './job-instance.js';
 import type { JobsWorld } from './jobs-world.js';
 import { type JobProperty, JobViolation } from './violation.js';
 
-/** How far the clocks of the majority of masters may differ, and drift during a run, in milliseconds. */
+/** How far clocks drift during a run, in milliseconds. */
 const CLOCK_SLACK = 1_000;
 
 /** One call of the method of the job. Moments are in true time, in milliseconds. */
@@ -43,6 +43,8 @@ export class Ledger {
   readonly runs: Run[] = [];
   /** Whether more masters have lost their data than the condition allows: some promises are void from then on. */
   isVoid = false;
+  /** The tick of the first record. */
+  firstTick: number | undefined;
   /** The newest record that was acknowledged, or returned by a reading. */
   private floor: JobRecord | undefined;
   private newestFinished = -Infinity;
@@ -117,22 +119,22 @@ export class Ledger {
       // Otherwise instances whose clocks differ would not know that they mean the same tick.
       this.fail('a tick is its nominal time', `${what} which is not in the schedule`);
     }
-    // (a) Never again, and nothing older either: what is older was finished, given up or skipped before. Without
-    // exemption: an uncertain record marks what may have run.
-    if (history.finishedAt < now || tick <= this.newestFinished) {
+    // (a) Never again, and nothing older either: what is older was finished, given up or skipped before. Exempt: after more
+    // masters have lost their data than the condition allows, if the clocks differ by more than the rule about that allows.
+    const isKnown = !this.isVoid || world.clocksAgreeOn(tick);
+    if (isKnown && (history.finishedAt < now || tick <= this.newestFinished)) {
       this.fail('a finished tick never starts again', `${what} although the record says ${show(this.floor)}`);
     }
-    // (f) Without exemption.
-    if (history.runs.length + 1 > attempt) {
+    // (f) Exempt: as for (a).
+    if (isKnown && history.runs.length + 1 > attempt) {
       this.fail('the attempt bounds the starts', `${what} which is start ${history.runs.length + 1}`);
     }
-    // (b) for `recover: false`, without exemption.
-    if (!world.plan.policy.recover && history.runs.length > 0) {
+    // (b) for `recover: false`. Exempt: as for (a).
+    if (isKnown && !world.plan.policy.recover && history.runs.length > 0) {
       this.fail('a crashed tick runs again, or never', `${what} although recover is false`);
     }
-    // (g) By the median of all masters' clocks, with the difference of those that are right. Exempt: as long as an instance
-    // has heard an even number of them, its own clock may be as late as the larger one in the middle.
-    const early = tick - world.latestTimeFor(instance) - toleranceOf(world.ticks, tick);
+    // (g) By the clock of the machine, or of the one that made the first attempt. Without exemption.
+    const early = tick - (attempt === 1 ? instance.process.clocks.wallTime : world.latestTime);
     if (early > CLOCK_SLACK) this.fail('no tick starts early', `${what} ${early.toFixed(0)} ms too early`);
     // (h) Without exemption: there was no record before the first instance, whose first one is of a newer tick.
     const age = world.firstStart - toleranceOf(world.ticks, tick) - CLOCK_SLACK - tick;
@@ -165,6 +167,7 @@ export class Ledger {
   private know(record: JobRecord): void {
     const { now } = this.world.scheduler;
     const history = this.tick(record.tick);
+    this.firstTick ??= record.tick;
     if (isBefore(this.floor, record) || this.isVoid) this.floor = record;
     if (record.state === 'started') {
       history.startedAt = now;
@@ -187,9 +190,6 @@ export class Ledger {
     const tolerance = toleranceOf(world.ticks, tick);
     if (attempt === 1 && instance.bornAt > tick + tolerance) world.reached('a missed tick was caught up');
     const ahead = instance.process.clocks.wallTime - world.mastersTime;
-    if (world.hasWrongClock && world.servers.some(({ isUp }) => !isUp)) {
-      world.reached('a tick started beside a dead master and one whose clock was an hour wrong');
-    }
     if (attempt === 1 && ahead > tolerance)
       world.reached('a tick started on an instance whose clock was minutes ahead');
     if (attempt === 1 && ahead < -tolerance) {

@@ -1,4 +1,4 @@
-import type { JobPolicy } from '../../../lib/core/jobs/job-policy.js';
+import type { JobPolicy } from '../../../lib/schedule/job-policy.js';
 import type { Stop } from '../engine/process.js';
 
 /** A moment in what an instance does with the lock and the record of the job. */
@@ -42,8 +42,6 @@ export type FaultAction =
       readonly lag: number;
       readonly down: number;
     }
-  /** The master ends for good. */
-  | { readonly kind: 'death'; readonly master: number }
   /** More masters than the stated condition allows lose their data. */
   | { readonly kind: 'great loss'; readonly down: number };
 

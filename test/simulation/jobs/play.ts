@@ -93,8 +93,8 @@ function unsettled({ ledger }: JobsWorld): readonly number[] {
 /**
  * (b) At the end, after a time in which an instance lived and the masters answered, the end of each tick is recorded whose
  * start was acknowledged, read or followed by a run: with `recover: true` by an attempt that returned or failed, with
- * `recover: false` also as abandoned. Exempt: a tick of which a run goes on, or has only just ended; and all ticks after
- * more masters lost their data than the condition allows.
+ * `recover: false` also as abandoned. Exempt: a tick of which a run goes on, or has only just ended; the tick of the first
+ * record, if a master has lost its data before; and all ticks after more masters lost their data than the condition allows.
  */
 function checkSettled(world: JobsWorld, within: number): void {
   const { ledger, plan, scheduler } = world;
@@ -106,7 +106,7 @@ function checkSettled(world: JobsWorld, within: number): void {
     ledger.fail('a crashed tick runs again, or never', `${world.nameOf(tick)} was started, and did not run again`);
   }
   for (const [tick, { state }] of ledger.ticks) {
-    if (state === 'unknown' || (state === 'abandoned' && plan.policy.recover)) {
+    if ((state === 'unknown' && tick !== ledger.firstTick) || (state === 'abandoned' && plan.policy.recover)) {
       ledger.fail('a crashed tick runs again, or never', `${world.nameOf(tick)} is recorded as ${state}`);
     }
   }

@@ -1,4 +1,3 @@
-import { toleranceOf } from '../../../lib/core/jobs/job-policy.js';
 import { MAX_ERROR } from './generator.js';
 import type { JobInstance } from './job-instance.js';
 import type { JobsWorld } from './jobs-world.js';
@@ -12,7 +11,6 @@ const SLACK = 5_000;
  * on record. Exempt:
  * - with `overlap: 'skip'`, a tick during which an earlier one ran;
  * - a tick until whose successor an earlier one ran, or the masters did not work: the successor supersedes it;
- * - an instance that had not read the record yet and is ahead: it does not know yet that the tick is still to come;
  * - all ticks after more masters lost their data than the condition allows.
  */
 export function checkNothingMissed(world: JobsWorld): void {
@@ -32,13 +30,12 @@ export function checkNothingMissed(world: JobsWorld): void {
 }
 
 function isExempt(world: JobsWorld, tick: number, next: number): boolean {
-  const { ledger, plan, ticks, faults } = world;
-  const tolerance = toleranceOf(ticks, tick);
-  const [from, to] = [world.moment(tick) - tolerance - SLACK, world.moment(tick) + MAX_ERROR + SLACK];
+  const { ledger, plan, faults } = world;
+  const [from, to] = [world.moment(tick) - MAX_ERROR - SLACK, world.moment(tick) + MAX_ERROR + SLACK];
   const runsIn = (begin: number, end: number): boolean =>
     ledger.runs.some((run) => run.tick < tick && run.startedAt < end && run.endedAt > begin);
   if (plan.policy.overlap === 'skip' && runsIn(from, to)) return true;
-  const successor = world.moment(next) - toleranceOf(ticks, next) - SLACK;
+  const successor = world.moment(next) - MAX_ERROR - SLACK;
   const unsettled = successor - 2 * plan.ttl - world.quarantine - SLACK;
   return (
     runsIn(unsettled, successor + MAX_ERROR) ||
@@ -47,14 +44,11 @@ function isExempt(world: JobsWorld, tick: number, next: number): boolean {
 }
 
 function wasUpThrough(world: JobsWorld, instance: JobInstance, tick: number, next: number): boolean {
-  const { ticks, faults } = world;
-  const ahead = instance.process.clocks.wallTime - world.mastersTime;
-  const tolerance = toleranceOf(ticks, tick);
-  const due = world.moment(tick) - Math.min(ahead, tolerance);
-  const until = world.moment(next) - toleranceOf(ticks, next) - SLACK - Math.max(0, ahead);
-  const knowsTime = ahead <= 0 || instance.readAt < due - SLACK;
+  const { faults } = world;
+  const due = world.moment(tick) - (instance.process.clocks.wallTime - world.mastersTime);
+  const until = world.moment(next) - MAX_ERROR - SLACK;
   const paused = faults.pauses.some(
     (pause) => pause.instance === instance && pause.from < until && pause.to > instance.upFrom,
   );
-  return instance.upFrom < due - SLACK && instance.upTo > until && knowsTime && !paused;
+  return instance.upFrom < due - SLACK && instance.upTo > until && !paused;
 }

@@ -1,4 +1,4 @@
-import type { JobSchedule } from '../../../lib/core/jobs/job-policy.js';
+import type { JobSchedule } from '../../../lib/schedule/job-policy.js';
 import { CronSchedule, IntervalSchedule } from '../../../lib/schedule/cron-schedule.js';
 import type { SchedulePlan } from './plan.js';
 

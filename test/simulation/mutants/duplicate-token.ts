@@ -7,20 +7,18 @@ const [FAST, FIRST, SECOND] = [0, 1, 2];
 
 /**
  * The known counter-example to agreeing on a token without adopting larger answers (see
- * test/unit/core/fencing-counterexamples.spec.ts). Random schedules would need too long to find it, because six events
+ * test/unit/fencing/fencing-counterexamples.spec.ts). Random schedules would need too long to find it, because six events
  * must happen in one order. Their exact times are still random.
  */
 export function duplicateToken(seed: number): Schedule {
   const chance = new Chance(seed);
   const soon = (): number => Math.round(chance.fraction() * 3);
-  // New masters vote by then.
   const begins = 5_600 + soon();
   return {
     seed,
     options: { ttl: LONG, maxTtl: LONG, wait: 1_000 },
-    servers: [A, B, C].map(() => ({ rate: 1, offset: 0, uptime: 100_000 })),
-    // One clock is ahead, so the counters of later processes increase one by one.
-    processes: [15_000, 0, 0].map((offset) => ({ rate: 1, offset, startsAt: 0 })),
+    servers: [A, B, C].map(() => ({ rate: 1, offset: 0, uptime: 100_000, isKnown: true })),
+    processes: [FAST, FIRST, SECOND].map(() => ({ rate: 1, offset: 0, startsAt: 0 })),
     operations: [
       operation(FAST, 5_160, { work: 10, tokenAt: 0 }),
       // The first holder receives a number from A only, and needs another round.
@@ -28,6 +26,8 @@ export function duplicateToken(seed: number): Schedule {
       operation(SECOND, begins + 14 + soon(), { work: 20, tokenAt: 0 }),
     ],
     faults: [
+      // The counters are ahead of the clocks after the first lock, and increase one by one.
+      ...[A, B, C].map((server) => ({ kind: 'serverJump', at: 5_300, server, by: -30_000 }) as const),
       // B misses the first lock,
       { kind: 'cut', at: 5_158, process: FAST, server: B, cut: 'now' },
       // the first holder is late at C,

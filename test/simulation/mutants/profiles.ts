@@ -2,10 +2,9 @@ import { EVERYTHING, generate, type Profile } from '../generator.js';
 import type { Schedule } from '../schedule.js';
 import type { ModelFault } from '../server/operations.js';
 import { duplicateToken } from './duplicate-token.js';
-import { lostPromise, openedInQuarantine } from './lost-promises.js';
-import { lostTogether } from './lost-together.js';
-import { restartedInTurn } from './restarted-in-turn.js';
-import { standstillWithoutQuorum } from './standstill-without-quorum.js';
+import { farWaiter } from '../far-waiter.js';
+import { missedValue } from './lost-promises.js';
+import { restartedWithoutMemory } from './restarted-without-memory.js';
 
 /** Schedules in which a mutant has an effect more often than in general ones. */
 interface MutantProfile {
@@ -22,8 +21,6 @@ const GUARDED: Profile = {
     fresh: 0,
     known: 0,
     rolling: 0,
-    durable: 0,
-    synced: 0,
     states: 0,
     sharing: 0,
     crowds: 0,
@@ -32,12 +29,8 @@ const GUARDED: Profile = {
   },
 };
 const CROWDED: Profile = { ...GUARDED, processes: [3, 4], resources: [['a']] };
-/** Short sections of one process, one after the other. */
-const QUEUED: Profile = { ...CROWDED, crowds: 1, known: 1, mostFaults: 0 };
 /** Calls whose work asks for more, and calls for several resources. */
 const NESTED: Profile = { ...CROWDED, processes: [2], known: 1, mostFaults: 0, nesting: 1 };
-/** The same, in which the work blocks its process for longer than a lock lasts. */
-const BLOCKED: Profile = { ...QUEUED, blocking: 1, ttls: [100, 300] };
 const SLOW: Profile = { ...CROWDED, faults: ['slow', 'partition', 'hang', 'pause'], latencies: [20] };
 
 /** Locks that overlap, with counters that differ between masters because all clocks are behind them. */
@@ -56,12 +49,23 @@ const OVERLAPPING: Profile = {
   },
 };
 
+/** Masters that lose the keys of holders, which extend them. */
+const EVICTED: Profile = {
+  ...{
+    ...OVERLAPPING,
+    faults: ['evict', 'evict', 'evict', 'late', 'partition', 'hang'],
+    extended: 1,
+    tokensAt: [undefined],
+  },
+  ...{ ttls: [300, 1_000], known: 1 },
+};
+
 /** Several holders in turn, whose wall clocks differ, use the state of one resource. */
 const STATES: Profile = {
   ...{ ...CROWDED, faults: ['cut', 'partition', 'hang', 'pause'], states: 1, known: 1, offsets: [20_000] },
   ...{ ttls: [300, 1_000], operations: [6, 12], mostFaults: 8, tokensAt: [undefined], extended: 0 },
 };
-const LOST_STATES: Profile = { ...STATES, faults: ['crash', 'flush', 'promote', 'cut', 'partition'] };
+const LOST_STATES: Profile = { ...STATES, faults: ['crash', 'flush', 'cut', 'partition'] };
 
 /** Processes that share some locks, and hold others alone. */
 const SHARED: Profile = {
@@ -75,11 +79,17 @@ const DELAYED: Profile = {
   ...{ extended: 1, ttls: [100, 300], latencies: [5] },
 };
 
+/** Masters come back with data of an earlier run. */
+const RESTARTED: Profile = { ...CROWDED, known: 1, faults: ['crash', 'cut'], dataAfterCrash: ['stale'], mostFaults: 6 };
+/** Several addresses lead to one server. */
+const TWINS: Profile = { ...CROWDED, known: 1, faults: ['twin', 'hang', 'slow'], mostFaults: 8, operations: [6, 10] };
+
+function of(fault: ModelFault, profile: Profile): MutantProfile {
+  return { profile, modelFaults: new Set([fault]) };
+}
+
 /** Profiles by the name of the mutant. */
 export const PROFILES: Readonly<Record<string, MutantProfile>> = {
-  'work begins without a look at the lock': { profile: BLOCKED },
-  'work begins unless a loss was reported': { profile: BLOCKED },
-  'lock passed on with its token': { profile: QUEUED },
   'start time taken after replies': { profile: { ...SLOW, ttls: [300, 1_000] } },
   'elapsed ignored': { profile: SLOW },
   'drift ignored': { profile: { ...GUARDED, faults: ['hang'], drifts: [0.009], ttls: [1_000, 3_000] } },
@@ -92,89 +102,50 @@ export const PROFILES: Readonly<Record<string, MutantProfile>> = {
       ...{ extended: 1, ttls: [100], latencies: [5] },
     },
   },
+  'healed masters counted': { profile: EVICTED },
+  'each extension heals': { profile: EVICTED },
   'heal after the deadline': {
     profile: { ...CROWDED, faults: ['hang', 'pause', 'suspend', 'partition'], extended: 1 },
   },
-  'quarantined votes counted': { profile: { ...CROWDED, faults: ['crash', 'promote', 'flush'] } },
-  'NOSCRIPT taken as reload': { profile: { ...CROWDED, faults: ['promote'], ttls: [1_000, 3_000] } },
+  'quarantined votes counted': { profile: { ...CROWDED, faults: ['crash', 'flush'] } },
   'wall clock only': { profile: { ...CROWDED, faults: ['wallJump'] } },
   'monotonic only across a suspend': { profile: { ...CROWDED, faults: ['suspend'], ttls: [100, 300] } },
-  'clocks not compared': { profile: { ...CROWDED, faults: ['wallJump'] } },
-  'a minority ends a doubt': {
-    profile: {
-      ...CROWDED,
-      ...{ faults: ['suspend', 'partition', 'hang'], mostFaults: 10, extended: 1, ttls: [100, 300], guard: [false] },
-    },
-  },
   'draw for any holder': { profile: OVERLAPPING },
   'larger draws not adopted': { profile: OVERLAPPING, schedule: duplicateToken },
   'token of one master': { profile: OVERLAPPING },
   'floor ignored': {
     profile: { ...CROWDED, faults: ['crash', 'flush'], mostFaults: 10, operations: [8, 14], tokensAt: [0] },
+    modelFaults: new Set(['floor-ignored']),
   },
   'nothing drawn': { profile: { ...OVERLAPPING, offsets: [20_000], tokensAt: [0] } },
   'notification trusted without the timer': { profile: { ...CROWDED, faults: ['cut', 'pause', 'crash'] } },
   'token reused across attempts': {
     profile: { ...SLOW, faults: ['scriptFlush', 'slow', 'hang'], mostFaults: 8, guard: [false] },
   },
-  'marker not looked at': {
-    profile: { ...CROWDED, faults: ['flush'] },
-    modelFaults: new Set(['marker-is-ignored']),
-  },
-  'clock of a server not looked at': { profile: { ...CROWDED, faults: ['serverJump'] } },
-  'clocks of two servers compared': { profile: { ...CROWDED, known: 1, faults: ['detour'], ttls: [10_000] } },
-  'quarantine ended by the wall clock': {
-    profile: { ...CROWDED, faults: ['wallJump', 'crash', 'promote'], mostFaults: 8 },
-  },
-  'quarantine too short': { profile: { ...CROWDED, faults: ['crash', 'promote', 'flush'], mostFaults: 6 } },
-  'another run taken for known data': {
-    profile: { ...CROWDED, faults: ['crash', 'promote'], dataAfterCrash: ['stale'] },
-  },
-  'lost data taken for known data': { profile: { ...CROWDED, faults: ['crash'], dataAfterCrash: ['lost'] } },
-  'a new marker votes at once': { profile: { ...CROWDED, faults: ['crash', 'flush'] } },
-  'durability inferred': { profile: { ...GUARDED, known: 1, synced: 1, faults: ['crash'], dataAfterCrash: ['stale'] } },
-  'promoted replica of a declared master trusted': {
-    profile: {
-      ...GUARDED,
-      durable: 1,
-      known: 1,
-      faults: ['promote'],
-      mostFaults: 1,
-      ttls: [1_000, 3_000],
-      extended: 0.5,
-    },
-  },
-  'no objection to new masters': { profile: GUARDED, schedule: restartedInTurn },
-  'no veto': { profile: GUARDED, schedule: lostTogether },
-  'early vote too early': { profile: GUARDED, schedule: lostTogether },
+  'run not compared': of('run-not-compared', RESTARTED),
+  'missing marker taken for one': of('missing-marker-taken-for-one', { ...CROWDED, faults: ['flush', 'unmark'] }),
+  'marker not written': of('marker-not-written', { ...CROWDED, faults: ['flush', 'unmark'] }),
+  'marker written again': of('marker-written-again', { ...CROWDED, faults: ['cut'] }),
+  'wait too short': of('wait-too-short', { ...CROWDED, faults: ['crash', 'flush'] }),
+  'quarantine not kept': of('quarantine-not-kept', { ...CROWDED, faults: ['crash', 'flush'] }),
+  'gate open': of('gate-open', { ...CROWDED, faults: ['crash', 'flush'] }),
+  'other calls before the first': { profile: RESTARTED },
+  'error taken for the answer of the first call': { profile: RESTARTED, schedule: restartedWithoutMemory },
+  'later twin not excluded': { profile: TWINS },
   'nothing released': { profile: CROWDED },
   'sent again after its release': {
     profile: { ...SLOW, faults: ['scriptFlush', 'slow', 'hang'], ttls: [10_000], mostFaults: 8 },
   },
-  'an extension does not withdraw the acquisition': {
-    profile: {
-      ...{ ...SLOW, faults: ['flush', 'scriptFlush', 'slow', 'hang', 'partition'], ttls: [1_000, 10_000] },
-      ...{ mostFaults: 10, extended: 1, guard: [false] },
-    },
-  },
   'last come, first served': { profile: { ...CROWDED, processes: [2] } },
-  'a nested call waits for its own chain': { profile: NESTED },
-  'parts kept from a nested call': { profile: { ...NESTED, processes: [1] } },
-  'nested calls are judged once': { profile: NESTED },
-  'a first attempt counts as holding': { profile: CROWDED },
-  'ended wait not blamed': { profile: CROWDED },
+  'a nested call joins the queue': { profile: NESTED },
   'timer of a lock kept': { profile: { ...GUARDED, ttls: [10_000] } },
   'listener of a caller kept': { profile: GUARDED },
   'budget counted from each attempt': { profile: CROWDED },
-  'state of lost data counted': { profile: { ...LOST_STATES, dataAfterCrash: ['stale'] } },
-  'masters that lost the state counted': { profile: LOST_STATES },
-  'generation of a state not compared': {
-    ...{ profile: LOST_STATES, schedule: lostPromise },
-    modelFaults: new Set(['generation-is-ignored']),
-  },
-  'quarantined masters open the state': { profile: LOST_STATES, schedule: openedInQuarantine },
-  'ballots compared by id': { profile: { ...STATES, faults: ['leave'] } },
-  'smaller ballots open the state': { profile: { ...STATES, faults: ['leave'] } },
+  'state of lost data counted': { profile: LOST_STATES, schedule: missedValue },
+  'lost state read from a quorum': { profile: LOST_STATES },
+  'oldest state read': { profile: LOST_STATES },
+  'smaller claims open the state': { profile: { ...STATES, faults: ['leave'] } },
+  'reservation ignores distance': { profile: GUARDED, schedule: farWaiter },
   'shared beside an exclusive holder': { profile: SHARED },
   'exclusive beside shared holders': { profile: SHARED },
   'exclusive extension over shared holders': { profile: DELAYED },
@@ -185,13 +156,6 @@ export const PROFILES: Readonly<Record<string, MutantProfile>> = {
   'barriers not looked at': { profile: UNDISTURBED },
   'work begins among other reactions': {
     profile: { ...UNDISTURBED, blocking: 1, ttls: [100, 300], processes: [2], operations: [10, 20] },
-  },
-  'a step that too few masters can judge is forgotten': { profile: GUARDED, schedule: standstillWithoutQuorum },
-  'a second address of a master judges its clock': {
-    profile: { ...CROWDED, known: 1, faults: ['twin', 'serverJump'], ttls: [10_000], operations: [8, 14] },
-  },
-  'a standstill is not subtracted': {
-    profile: { ...CROWDED, known: 1, faults: ['clientLag'], mostFaults: 6, ttls: [10_000], operations: [8, 14] },
   },
   'barrier on one master': { profile: UNDISTURBED },
 };

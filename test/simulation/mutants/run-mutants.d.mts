@@ -4,6 +4,8 @@ export interface MutantResult {
   readonly isInModel: boolean;
   /** The property that detected the mutant; `undefined` if none did. */
   readonly property: string | undefined;
+  /** What it said. */
+  readonly message: string | undefined;
   readonly killer: number | undefined;
   readonly tried: number;
   readonly seconds: number;

@@ -25,6 +25,7 @@ export class Connection {
   /** Called when the client gives up a connection that is half-open. */
   private onReplaced: (() => void) | undefined;
   private isClosedHere = false;
+  private orphaned: (() => void) | undefined;
   private readonly push = (channel: string, message: string): void =>
     this.in.send(() => this.arrive(() => this.owner.onMessage(channel, message)));
   private readonly peer = { push: this.push };
@@ -57,6 +58,21 @@ export class Connection {
         else this.endpoint.receive(this, () => this.carryOut(command, args));
       }),
     );
+    if (this.orphaned) this.leaveBehind(this.orphaned);
+  }
+
+  /** Closes the client's side. What was sent still arrives, and then the end of the connection. */
+  private leaveBehind(arrived: () => void): void {
+    this.orphaned = undefined;
+    this.process.send(() =>
+      this.out.send(() =>
+        this.endpoint.receive(this, () => {
+          arrived();
+          this.drop();
+        }),
+      ),
+    );
+    this.scheduler.after(this.link.delay(), () => this.tellClosed());
   }
 
   /** Closes the connection. Data that was sent earlier still arrives first. */
@@ -91,6 +107,18 @@ export class Connection {
     pipe.delayUntil(this.scheduler.now + milliseconds);
   }
 
+  /**
+   * The client replaces the connection after its next request. What it sends until then arrives so many milliseconds later, and
+   * the server closes its side after that.
+   */
+  orphan(milliseconds: number, arrived: () => void): void {
+    this.delay('out', milliseconds);
+    this.orphaned = arrived;
+    this.scheduler.after(milliseconds, () => {
+      this.orphaned = undefined;
+    });
+  }
+
   /** Ends the connection and drops everything in flight. The client learns of it as soon as something reaches it. */
   reset(delay: number): void {
     if (!this.isOpen) return;
@@ -113,7 +141,6 @@ export class Connection {
   private carryOut(command: string, args: readonly (string | number)[]): void {
     const { server } = this.endpoint;
     if (!server || !this.isOpen) return;
-    this.endpoint.overtake?.(server);
     const reply = this.answer(command, args);
     if (this.cut === 'reply') this.reset(0);
     else this.in.send(() => this.arrive(() => this.owner.onReply(reply)));

@@ -29,16 +29,12 @@ export class Endpoint {
   losses: Losses = { at: -Infinity, lockAt: -Infinity, lockUntil: -Infinity };
   /** The server on this machine while the address leads to the server of another master. */
   own: Place | undefined;
-  /** Whether anything has happened to it after which it may have to wait before it votes. */
-  mayBeYoung = false;
   /** When it last led to another server, possibly that of another master; in true time. */
   movedAt = -Infinity;
   /** Whether a release may have had no effect, so that its keys live until their ttl ends. */
   mayKeepKeys = false;
   /** `undefined` while nothing listens. */
   server: SimServer | undefined;
-  /** What another process does just before each request; `undefined` while none does. */
-  overtake: ((server: SimServer) => void) | undefined;
   private pauses = 0;
   private readonly backlog: { readonly connection: Connection; readonly action: () => void }[] = [];
 

@@ -15,8 +15,6 @@ const DISCONNECT_WITHIN = 100;
 const FIRST_RETRY = 1_000;
 
 interface Pending {
-  /** In lower case. */
-  readonly command?: string;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: Error) => void;
 }
@@ -55,16 +53,6 @@ export class SimClient implements RedisClient, Owner {
     const handlers = this.handlers.get(event) ?? [];
     handlers.push(listener);
     this.handlers.set(event, handlers);
-  }
-
-  /**
-   * Whether the client awaits an answer that identifies a server, or sends a script to the server that it has
-   * identified.
-   */
-  isRecognizing(endpoint: Endpoint): boolean {
-    return (
-      this.route.endpoint === endpoint && this.pending.some(({ command }) => command === 'eval' || command === 'script')
-    );
   }
 
   duplicate(): SimClient {
@@ -150,7 +138,7 @@ export class SimClient implements RedisClient, Owner {
 
   private request(command: string, args: readonly (string | number)[]): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      this.pending.push({ command: command.toLowerCase(), resolve, reject });
+      this.pending.push({ resolve, reject });
       this.connection?.send(command, args);
     });
   }

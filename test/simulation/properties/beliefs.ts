@@ -1,10 +1,10 @@
-import { elapsedBetween, type Instant } from '../../../lib/core/clock.js';
-import { driftOf } from '../../../lib/core/settings/settings.js';
+import { elapsedBetween, type Instant } from '../../../lib/redlock/clock.js';
 import type { SimInstant } from '../engine/machine-clock.js';
-import type { Lease } from '../../../lib/core/lease.js';
-import { QuorumLock } from '../../../lib/core/acquire/quorum-lock.js';
+import type { Lease } from '../../../lib/redlock/lease.js';
+import { slotOf } from '../../../lib/locks/held-call.js';
+import type { Mutex } from '../../../lib/redlock/mutex.js';
+import type { Kind } from '../../../lib/kinds/kind.js';
 import { sharedMember } from '../../../lib/memory/memory-database.js';
-import { CompositeLock } from '../../../lib/core/acquire/composite-lock.js';
 import type { Losses } from '../network/endpoint.js';
 import type { SimNode } from '../node.js';
 import type { Operation } from '../schedule.js';
@@ -14,21 +14,15 @@ import { Violation } from './violation.js';
 
 /** A shorter remaining time is not reliable, and the library reports it so, in milliseconds. */
 const LEAST = 1;
-/** New masters vote no earlier than this after they have lost everything, in milliseconds. */
-const EARLY_VOTE = 2_000;
-/** A lock that is so near its end may not outlast a question to the masters, in milliseconds. */
-const ENDS_WITHIN = 60;
 /** How long before the end of its validity a lock is checked once more, in milliseconds. */
 const NEAR_END = 1.2;
-/** How much more than its lag a process may subtract, in milliseconds: the uncertainty of one comparison of clocks. */
-const SHORTENED_BY = 100;
+/** An acquisition is answered in time until then, in times of the limit for an answer, by a clock that may be slow. */
+const ANSWERED_WITHIN = 1.2;
 /** A timer with a resolution of a millisecond reports a loss, and is a little late, in milliseconds. */
 const TOLD_WITHIN = 3;
 
 /** The same after a clock was set or a machine was suspended: no timer of a holder sleeps longer than a second. */
 export const TOLD_IN_TRUE_TIME = 1_000 + TOLD_WITHIN;
-/** Time within which a holder learns from the masters that its own clocks stood still, in milliseconds of true time. */
-export const HEARD_WITHIN = 2_500;
 
 /** A lock that a process was granted. */
 interface Belief {
@@ -39,25 +33,22 @@ interface Belief {
   readonly claims: readonly string[];
   /** Whether other shared holders may have the same. */
   readonly isShared: boolean;
-  /** The quorum locks of its keys: several if the keys were taken one by one. */
-  readonly quorumLocks: readonly QuorumLock[];
+  readonly mutex: Mutex;
   since: Instant;
   /** When the round that confirmed it began. A shorter ttl takes effect at once and confirms nothing. */
   shown: Instant;
-  /** The same in true time. */
-  seenAt: number;
   /** Validity from `since` on, as last seen. */
   validity: number;
-  /** The same before a process shortened it because its clock lagged. */
-  fullValidity: number;
   /** Since when the process could have known that its validity has ended, in true time. */
   overdueSince: number | undefined;
   /** The error of the wall clock when the validity ended, before the holder was informed. */
   endedAt: number | undefined;
   /** The holder that was granted one of the resources after that. */
   overtakenBy: string | undefined;
-  /** Whether the clocks of its process disagree. */
-  isInDoubt: boolean;
+  /** When its attempt began, in true time. */
+  readonly began: number;
+  /** When a majority of its masters had the keys of another holder, in true time, and which one. */
+  lacked: { readonly at: number; readonly holder: string } | undefined;
 }
 
 /**
@@ -70,12 +61,24 @@ export class Beliefs {
   private readonly live = new Set<Belief>();
   private readonly seen = new Set<Lease>();
   private readonly tokens = new Set<string>();
+  private readonly partial = new Set<Lease>();
   private readonly scheduler;
-  private readonly endpoints;
   private readonly assumptions;
 
   constructor(private readonly world: World) {
-    ({ scheduler: this.scheduler, endpoints: this.endpoints, assumptions: this.assumptions } = world);
+    ({ scheduler: this.scheduler, assumptions: this.assumptions } = world);
+  }
+
+  /** A fault is about to hit a master: from now on, a lock is kept if it is on all masters, and a majority is not hit. */
+  noteFault(): void {
+    for (const belief of this.live) {
+      if (!this.isEverywhere(belief)) this.partial.add(belief.lease);
+    }
+  }
+
+  /** Whether a lock was not on all masters when a fault hit one of them. */
+  wasPartial(resources: readonly string[]): boolean {
+    return [...this.partial].some((lease) => lease.resources === resources);
   }
 
   /** Whether a lock that a process was granted has this token. */
@@ -86,111 +89,68 @@ export class Beliefs {
   /** Records that a process was granted a lock. Returns when its attempt began, in true time. */
   begin(holder: string, node: SimNode, operation: Operation): number {
     const { resources, mode, permits = Infinity } = operation;
-    // The lease of another operation on the same resources may be in doubt, and unused.
-    const lease = node.redlock['held'].members.find(
+    // The lease of another operation on the same resources may not be used yet.
+    const lease = node.redlock['redlock'].held.members.find(
       (held) => held.isUsed && !this.seen.has(held) && held.resources === resources,
     );
     if (!lease) this.fail('no work starts on an ended lock', `${holder} starts, and its process holds nothing`);
     this.seen.add(lease);
-    const quorumLocks = quorumLocksOf(lease);
-    if (lease['tenure']) this.world.sometimes.reached('a holder passed its lock on to a waiter of its process');
-    const since = readingOf(quorumLocks);
-    for (const quorumLock of quorumLocks) this.tokens.add(quorumLock['token']);
-    const { slot } = lease;
+    const { mutex } = lease;
+    const since = mutex.since;
+    this.tokens.add(mutex.token);
+    const slot = slotOf(lease);
     if (slot !== undefined && (slot < 0 || slot >= permits)) {
       this.fail('mutual exclusion', `${holder} holds permit ${slot}, and there are only ${permits}`);
     }
     const claims = slot === undefined ? resources : resources.map((resource) => `permit ${slot} of ${resource}`);
     const belief: Belief = {
       holder,
-      ...{ node, lease, quorumLocks, claims, isShared: mode === 'shared', since, shown: since },
-      ...{ validity: validityOf(quorumLocks), ...this.grantOf(node, lease, quorumLocks) },
-      ...{ overdueSince: undefined, endedAt: undefined, overtakenBy: undefined, isInDoubt: false },
+      ...{ node, lease, mutex, claims, isShared: mode === 'shared', since, shown: since },
+      validity: validityOf(mutex),
+      ...{ overdueSince: undefined, endedAt: undefined, overtakenBy: undefined },
+      ...{ began: this.scheduler.now - elapsedBetween(since, node.process.read()) / node.process.clocks.rate },
+      lacked: undefined,
     };
+    // A fault came while it was acquired, and one more master had not granted it.
+    const { hasHitMasters } = this.assumptions;
+    const wasHit = (server: number): boolean => this.assumptions.wasHit(server);
+    if (hasHitMasters && !this.isEverywhere(belief, wasHit)) this.partial.add(lease);
     this.overtake(belief);
+    this.replace(belief);
     this.live.add(belief);
     if (this.live.size > 1 && this.assumptions.broken.size === 0) this.checkExclusion();
     if (believes(belief)) this.checkQuorum(belief, 'granted');
     else this.fail('no work starts on an ended lock', `${holder} starts, and its lock has ended`);
     this.watch(belief);
-    return Math.max(...quorumLocks.map((quorumLock) => node.drawnFrom(quorumLock['token'])));
+    return node.drawnFrom(mutex.token);
   }
 
   /** Runs after every event. */
   check(): void {
     for (const belief of this.live) {
       const { lease, node } = belief;
-      this.noteDoubt(belief);
       if (lease.isOver || node.process.isDead) {
-        this.checkStep(belief);
         this.live.delete(belief);
         continue;
       }
-      const since = readingOf(belief.quorumLocks);
+      const since = belief.mutex.since;
       if (since !== belief.since) {
         belief.since = since;
-        belief.seenAt = this.takenAt(belief.since, node);
-        belief.validity = belief.fullValidity = validityOf(belief.quorumLocks);
-        if (!lease['round'] && !lease['retry']) belief.shown = belief.since;
+        belief.validity = validityOf(belief.mutex);
+        if (!lease['round'] && !lease['retry']) {
+          belief.shown = belief.since;
+          this.checkReplaced(belief);
+        }
         if (believes(belief)) this.checkQuorum(belief, 'extended');
         this.watch(belief);
-      } else if (validityOf(belief.quorumLocks) < belief.validity - LEAST) {
-        belief.validity = validityOf(belief.quorumLocks);
-        this.world.sometimes.reached('a client shortened its own leases');
-        this.checkShortened(belief);
+      } else if (validityOf(belief.mutex) < belief.validity - LEAST) {
+        belief.validity = validityOf(belief.mutex);
         this.watch(belief);
       }
       this.checkTold(belief);
       this.checkRevival(belief);
     }
     if (this.live.size > 1 && this.assumptions.broken.size === 0) this.checkExclusion();
-  }
-
-  /** The validity of a new lock, and since when it counts, whatever its process has subtracted before the work began. */
-  private grantOf(
-    node: SimNode,
-    lease: Lease,
-    quorumLocks: readonly QuorumLock[],
-  ): Pick<Belief, 'seenAt' | 'fullValidity'> {
-    const left = validityOf(quorumLocks);
-    // What was passed on or collected one by one may have another ttl.
-    if (lease['tenure'] || quorumLocks.length > 1) return { seenAt: this.scheduler.now, fullValidity: left };
-    const ttl = lease['ttl'];
-    const full = Math.floor(ttl - driftOf(lease.context.settings, ttl));
-    if (left < full - LEAST) this.world.sometimes.reached('a process shortened a lock before its work began');
-    return { seenAt: this.takenAt(readingOf(quorumLocks), node), fullValidity: Math.max(left, full) };
-  }
-
-  /**
-   * When the turn was over in which a reading was taken, in true time. Of a reading that the library has corrected, that is
-   * not known.
-   */
-  private takenAt({ takenAt }: Partial<SimInstant>, { process }: SimNode): number {
-    return takenAt === undefined ? this.scheduler.now : process.endOfTurn(takenAt);
-  }
-
-  private noteDoubt(belief: Belief): void {
-    const { lease } = belief;
-    const isInDoubt = lease['doubt']?.resolved !== undefined;
-    if (belief.isInDoubt && !isInDoubt) {
-      if (believes(belief)) {
-        this.world.sometimes.reached('a lock lasted through a doubt about the clocks');
-        // The masters have shown that the validity had not ended. If another holder came meanwhile, it is broken all the same.
-        if (belief.overtakenBy === undefined) belief.endedAt = undefined;
-      }
-      if (lease.loss?.cause === 'expired') this.world.sometimes.reached('a doubt about the clocks ended a lock');
-    }
-    belief.isInDoubt = isInDoubt;
-  }
-
-  /** Where wall clocks of clients are set and nothing else happens, no lock ends before its validity does. */
-  private checkStep({ lease, node, holder, since, validity }: Belief): void {
-    const { faults } = this.world.schedule;
-    if (lease.loss?.cause !== 'expired' || !this.assumptions.ratesAreNormal) return;
-    if (faults.length === 0 || !faults.every(({ kind }) => kind === 'wallJump')) return;
-    const left = validity - (node.process.read().monotonic - since.monotonic);
-    if (left <= ENDS_WITHIN) return;
-    this.fail('a step of a wall clock costs no lock', `${holder} lost its lock ${left.toFixed(0)} ms before its end`);
   }
 
   /** An exclusive holder, or the holder of a permit, is alone. */
@@ -207,18 +167,6 @@ export class Beliefs {
         holders.set(claim, belief);
       }
     }
-  }
-
-  /** Several masters show one standstill, and each of them may be a little late to answer. */
-  private checkShortened({ node, holder, fullValidity, validity }: Belief): void {
-    const { faults } = this.world.schedule;
-    // Clocks of masters that run faster show a standstill, too.
-    if (!this.assumptions.ratesAreNormal || !faults.every(({ kind }) => kind === 'clientLag')) return;
-    const behind = this.scheduler.now - node.process.clocks.read().monotonic;
-    const shortened = fullValidity - validity;
-    if (shortened <= behind + SHORTENED_BY) return;
-    const message = `${holder} ends ${shortened.toFixed(0)} ms early, and its clocks are ${behind.toFixed(0)} ms behind`;
-    this.fail('a standstill is subtracted once', message);
   }
 
   /** A belief must not return after the end of the validity, because another holder may have come and gone. */
@@ -240,23 +188,47 @@ export class Beliefs {
     }
   }
 
+  /** From now on, the holders of whose masters a majority has the keys of this one must not be granted an extension. */
+  private replace(belief: Belief): void {
+    const { mutex, claims, holder, isShared } = belief;
+    const keys = keysOf(mutex);
+    const { now } = this.scheduler;
+    for (const other of this.live) {
+      const conflicts = other.claims.some((claim) => claims.includes(claim)) && !(isShared && other.isShared);
+      // The acquisition may arrive at a minority of the masters after another holder has come and gone there.
+      const isNew = now <= other.began + ANSWERED_WITHIN * other.node.settings.masterTimeout;
+      if (!conflicts || isNew) continue;
+      const servers = new Set(other.node.addresses.flatMap(({ server }) => server ?? []));
+      const taken = [...servers].filter((server) => keys.every((key) => has(server, key, mutex.token, isShared)));
+      if (taken.length <= other.node.addresses.length / 2) continue;
+      this.world.sometimes.reached('another holder had a lock that was still relied on');
+      other.lacked ??= { at: now, holder };
+    }
+  }
+
+  /** A master that got earlier data back, or to which another address leads now, may show what was there before. */
+  private checkReplaced({ lacked, holder, shown, node }: Belief): void {
+    const { takenAt } = shown as Partial<SimInstant>;
+    if (!lacked || takenAt === undefined || takenAt <= lacked.at || this.assumptions.isSick(node)) return;
+    if (node.addresses.some(({ losses, movedAt }) => losses.at >= lacked.at || movedAt >= lacked.at)) return;
+    const message = `${holder} is granted an extension, and ${lacked.holder} had the lock meanwhile`;
+    this.fail('a holder is told of another one', message);
+  }
+
   /**
    * The monotonic clock reports a loss at once. A jump of the wall clock wakes no timer, so after a jump or a
    * suspension of the machine, a second of true time is enough.
    */
   private checkTold(belief: Belief): void {
-    const { quorumLocks, node } = belief;
+    const { mutex, node } = belief;
     const { now } = this.scheduler;
     if (!node.process.isRunning) return;
     const { monotonic, wall } = node.process.read();
-    let [late, lateByAny] = [-Infinity, -Infinity];
-    for (const part of quorumLocks) {
-      const { validSince: since } = part;
-      const passed = monotonic - since.monotonic;
-      const validity = part['validity'];
-      late = Math.max(late, passed - validity);
-      lateByAny = Math.max(lateByAny, Math.max(passed, wall - since.wall) - validity);
-    }
+    const { since } = mutex;
+    const passed = monotonic - since.monotonic;
+    const validity = mutex['validity'];
+    const late = passed - validity;
+    const lateByAny = Math.max(passed, wall - since.wall) - validity;
     if (late > TOLD_WITHIN && node.process.runsSince <= now - TOLD_WITHIN) this.failTold(belief, late);
     if (lateByAny <= 0) belief.overdueSince = undefined;
     else {
@@ -264,22 +236,6 @@ export class Beliefs {
       const since = Math.max(belief.overdueSince, node.process.runsSince);
       if (now - since > TOLD_IN_TRUE_TIME / node.process.clocks.slowest) this.failTold(belief, now - since);
     }
-    if (this.assumptions.isSick(node)) this.checkToldByMasters(belief);
-  }
-
-  /** If its own clocks stood still, a process learns only from the masters how much time has passed. */
-  private checkToldByMasters(belief: Belief): void {
-    const { node, seenAt, fullValidity: validity } = belief;
-    const { assumptions } = this;
-    if (!assumptions.serversAreFine || !node.settings.restartGuard) return;
-    const heardFrom = Math.max(node.process.runsSince, assumptions.quorumIsMetAt(node));
-    const late = this.scheduler.now - Math.max(seenAt + validity, heardFrom);
-    if (late > HEARD_WITHIN && believes(belief)) this.failTold(belief, late);
-  }
-
-  /** Plans an event, because time also passes when nothing else happens. */
-  private lookAt(moment: number, node: SimNode): void {
-    if (this.assumptions.mayBeSick(node)) this.scheduler.at(moment + LEAST, nothing);
   }
 
   private failTold({ holder }: Belief, late: number): never {
@@ -291,11 +247,10 @@ export class Beliefs {
 
   private watch(belief: Belief): void {
     const { lease, node, since } = belief;
-    this.lookAt(belief.seenAt + belief.validity + HEARD_WITHIN, node);
     const left = (lease.remaining - NEAR_END) / node.process.clocks.rate;
-    const end = lease['keys'].remaining / node.process.clocks.rate;
+    const end = lease.mutex.remaining / node.process.clocks.rate;
     this.scheduler.after(Math.max(0, end) + LEAST / 10, () => {
-      if (belief.since !== since || lease.isOver || lease['keys'].remaining > 0) return;
+      if (belief.since !== since || lease.isOver || lease.mutex.remaining > 0) return;
       belief.endedAt = node.process.clocks.error;
     });
     if (left <= 0) return;
@@ -311,14 +266,11 @@ export class Beliefs {
    */
   private checkQuorum(belief: Belief, when: string): void {
     if (this.assumptions.broken.size > 0 || this.assumptions.isSick(belief.node)) return;
-    for (const quorumLock of belief.quorumLocks) this.checkQuorumOf(quorumLock, belief, when);
-  }
-
-  private checkQuorumOf(quorumLock: QuorumLock, { node, shown, holder, isShared }: Belief, when: string): void {
+    const { mutex, node, shown, holder, isShared } = belief;
     const { now } = this.scheduler;
     const began = now - elapsedBetween(shown, node.process.read()) / node.process.clocks.rate - 1;
-    const { keys } = quorumLock['names'];
-    const token = quorumLock['token'];
+    const keys = keysOf(mutex);
+    const token = mutex.token;
     // Two addresses may lead to one server.
     const servers = new Set<SimServer>();
     const leasedKeys = node.addresses.filter(({ server, losses, movedAt }) => {
@@ -326,8 +278,7 @@ export class Beliefs {
       if (server !== undefined && servers.has(server)) return false;
       if (when === 'granted' && node.settings.restartGuard && this.isTooEarly(losses, began)) return false;
       if (server !== undefined) servers.add(server);
-      const holds = (key: string): boolean =>
-        isShared ? (server?.data.hasLiveMember(key, sharedMember(token)) ?? false) : server?.data.get(key) === token;
+      const holds = (key: string): boolean => server !== undefined && has(server, key, token, isShared);
       return keys.every(holds) || (server === undefined && losses.at < began);
     });
     if (leasedKeys.length > node.addresses.length / 2) return;
@@ -338,10 +289,22 @@ export class Beliefs {
     );
   }
 
-  /** Whether a holder could still rely on a lock that was lost there. If all masters are new, they vote early. */
-  private isTooEarly({ lockAt, lockUntil }: Losses, at: number): boolean {
-    const areAllNew = this.endpoints.every(({ mayBeYoung }) => mayBeYoung);
-    return at < (areAllNew ? Math.min(lockUntil, lockAt + EARLY_VOTE) : lockUntil);
+  private isEverywhere({ mutex, node, isShared }: Belief, isLeftOut = (_: number) => false): boolean {
+    const keys = keysOf(mutex);
+    const token = mutex.token;
+    // A master whose keys were set again counts only after one more extension.
+    const isSure = node.redlock.masters.all.every((master) => !mutex['unsure']?.has(master));
+    return (
+      isSure &&
+      node.addresses.every(
+        ({ index, server }) => isLeftOut(index) || (server && keys.every((key) => has(server, key, token, isShared))),
+      )
+    );
+  }
+
+  /** Whether a holder could still rely on a lock that was lost there. */
+  private isTooEarly({ lockUntil }: Losses, at: number): boolean {
+    return at < lockUntil;
   }
 
   private fail(property: Violation['property'], message: string): never {
@@ -349,8 +312,8 @@ export class Beliefs {
   }
 }
 
-function nothing(): void {
-  // The checks run after every event anyway.
+function has({ data }: SimServer, key: string, token: string, isShared: boolean): boolean {
+  return isShared ? data.hasLiveMember(key, sharedMember(token)) : data.get(key) === token;
 }
 
 function believes({ lease }: Belief): boolean {
@@ -361,19 +324,10 @@ function nameOf({ holder, isShared }: Belief): string {
   return isShared ? `${holder} (shared)` : holder;
 }
 
-function validityOf(quorumLocks: readonly QuorumLock[]): number {
-  return Math.min(
-    ...quorumLocks.map((part) => part['validity'] - (part['since'].monotonic - part.validSince.monotonic)),
-  );
+function validityOf(mutex: Mutex): number {
+  return mutex['validity'];
 }
 
-/** The reading of the clocks from which the validity counts, as it was taken. */
-function readingOf([first]: readonly QuorumLock[]): Instant {
-  return first!['since'];
-}
-
-function quorumLocksOf(lease: Lease): readonly QuorumLock[] {
-  const leasedKeys = lease['keys'];
-  const parts = leasedKeys instanceof CompositeLock ? leasedKeys['parts'] : [leasedKeys];
-  return parts.filter((part) => part instanceof QuorumLock);
+function keysOf({ primitive }: Mutex): readonly string[] {
+  return (primitive as Kind).names.keys;
 }

@@ -1,5 +1,5 @@
 import { getEventListeners } from 'node:events';
-import { BARRIER } from '../../../lib/core/keyspace.js';
+import { BARRIER } from '../../../lib/settings/keyspace.js';
 import { isLockKey } from '../lock-keys.js';
 import type { Endpoint } from '../network/endpoint.js';
 import type { SimNode } from '../node.js';
@@ -7,7 +7,7 @@ import type { World } from '../world.js';
 import { Violation } from './violation.js';
 
 /** Data that stays on a master: bounded, and the same for every key, except for states, which stay for a month. */
-const STAYS = /\0(?:(?:incarnation|fences)$|state:)/;
+const STAYS = /\0(?:(?:run|fences)$|state:)/;
 
 /** No key of a lock is left on a master unless a fault may have kept its release from arriving. */
 export function checkReleased({ endpoints, scheduler, isQuiet }: World): void {
@@ -59,7 +59,7 @@ export function checkForgotten({ nodes, scheduler }: World): void {
 export function checkIdle({ nodes, actors, scheduler }: World, isCalm: (node: SimNode) => boolean): void {
   for (const node of nodes) {
     const { process } = node;
-    const left = process.pendingTimers - (node.guard?.pendingTimers ?? 0);
+    const left = process.pendingTimers - node.masterTimers;
     if (process.isDead || left === 0 || !isCalm(node)) continue;
     outlives(scheduler.now, `${process.name} has ${left} timers left`);
   }

@@ -4,8 +4,8 @@ import { areRivals, areShared } from '../schedule.js';
 import type { World } from '../world.js';
 import { Violation } from './violation.js';
 
-/** Time after the start of a process within which masters that have just started vote, in milliseconds. */
-export const NEW_MASTERS_VOTE_WITHIN = 3_000;
+/** How much later than the longest ttl new masters may be known to vote, in milliseconds. */
+export const VOTE_WITHIN = 1_000;
 /** How long a waiting process takes to be woken, in milliseconds. */
 export const WOKEN_WITHIN = 150;
 /** How long a process takes to open its subscription, in milliseconds. */
@@ -64,7 +64,7 @@ export class SharingHealth {
     if (!waiter?.isWaiting || exclusive.length > 1 || waiter.node === node) return;
     const { resources, wait } = waiter.operation;
     const startedAt = schedule.processes[waiter.node.index]?.startsAt ?? 0;
-    const votesAt = isKnown ? startedAt + CONNECTED_WITHIN : NEW_MASTERS_VOTE_WITHIN + startedAt;
+    const votesAt = isKnown ? startedAt + CONNECTED_WITHIN : this.world.health.longestTtl + VOTE_WITHIN + startedAt;
     const mayStand = resources.length === 1 && wait > 0 && waiter.askedAt > votesAt;
     // It stands there only once it is the first in its own process.
     const isFirst = !actors.some(
@@ -89,7 +89,7 @@ export class SharingHealth {
   /** Whether a process is in the queue of the home master. */
   private isQueued({ node, operation }: Actor): boolean {
     const keyspace = node.redlock['keyspace'];
-    const { listener } = node.redlock['acquisitionContext'];
+    const { listener } = node.redlock['waits'];
     const [resource = ''] = operation.resources;
     const names = operation.permits === undefined ? keyspace.namesOf([resource]) : keyspace.namesOfSlots(resource, [0]);
     const home = node.redlock['homeMasters'].of(names.keys[0] as string)?.name;

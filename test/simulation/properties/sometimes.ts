@@ -1,4 +1,4 @@
-import type { LockObserver } from '../../../lib/core/observer.js';
+import type { LockObserver } from '../../../lib/operate/observer.js';
 
 /**
  * States that a large number of schedules must reach, because a property that is never tested proves nothing. A new
@@ -7,43 +7,35 @@ import type { LockObserver } from '../../../lib/core/observer.js';
  */
 export const RARE_STATES = [
   'a hand-off reservation expired',
-  'a holder passed its lock on to a waiter of its process',
   'a lock ended before its work could start',
   'an extension healed a master',
+  'another holder had a lock that was still relied on',
+  'a holder was told that its keys were gone',
   'a master answered NOSCRIPT',
   'a master refused writes as a replica',
   'a quarantine began',
   'a quarantine ended',
-  'a marker was vetoed by a witness',
-  'new masters voted early',
-  'a process that knew other data objected to new masters',
-  'masters that say that they sync each write came back with an old copy',
-  'a master that is said to be durable came back from a file that had been off',
-  `a master's clock was accused`,
-  'a client shortened its own leases',
-  'a process shortened a lock before its work began',
+  'a marker was written where there was none',
+  'the marker of an earlier run was replaced',
+  'a request outlived its connection',
+  'a connection was younger than a round',
   'a twin was excluded',
   'a replica was excluded',
   'a master fell silent',
   'a master answered again',
   'a lock expired',
   'a loss was reported after a resume',
-  'a lock lasted through a doubt about the clocks',
-  'a doubt about the clocks ended a lock',
   'a healthy client held a lock beside a sick one',
+  'a lock outlived a fault of a minority of the masters',
   'a process with a larger maxTtl came or went',
   'all masters lost their data',
   'a master had no memory for a write',
-  'a master was loading its data',
-  'a history was unlike the one before, without a promotion',
   'a half-open connection was replaced',
   'a message arrived more than a second late',
-  'a marker was changed amid a storm of announcements',
-  'a process whose monotonic clock had jumped met a quarantine',
-  'a state was uncertain',
-  'a ballot was too small to open a state',
+  'a majority of masters lost a state',
+  'a state was claimed for a larger number',
   'a set of unknown result was read by a later holder',
-  'the value of a state was written again under another ballot',
+  'the value of a state was written again by another holder',
   'a master took no further part in a state, because it had lost data',
   'several processes held a lock together',
   'an exclusive request stood at a barrier',
@@ -53,7 +45,6 @@ export const RARE_STATES = [
   'a home master picked a permit',
   'another permit was picked after a refusal',
   'all permits were taken',
-  'a wait was blamed on another process',
   'a nested call passed an earlier call that waited for its chain',
 ] as const;
 
@@ -61,12 +52,12 @@ export type RareState = (typeof RARE_STATES)[number];
 
 /** Reports to an observer, and the states that their words indicate. */
 const REPORTED: readonly (readonly [keyof LockObserver, RegExp, RareState])[] = [
-  ['masterQuarantined', /clock/, `a master's clock was accused`],
-  ['masterQuarantined', /another history/, 'a history was unlike the one before, without a promotion'],
+  ['lockLost', /gone from/, 'a holder was told that its keys were gone'],
   ['masterQuarantined', /./, 'a quarantine began'],
   ['masterVotesAgain', /./, 'a quarantine ended'],
   ['masterRefused', /same server/, 'a twin was excluded'],
   ['masterRefused', /replica/, 'a replica was excluded'],
+  ['masterAnswered', /younger than/, 'a connection was younger than a round'],
   ['masterSilent', /./, 'a master fell silent'],
   ['masterAnswersAgain', /./, 'a master answered again'],
 ];

@@ -1,23 +1,15 @@
-import { Keyspace } from '../../../lib/core/keyspace.js';
-import { quorumOf } from '../../../lib/core/acquire/quorum-call.js';
-import { StateUncertainError } from '../../../lib/core/state/lock-state.js';
-import { entryFrom, type StoredValue } from '../../../lib/core/state/state-entry.js';
+import { Keyspace } from '../../../lib/settings/keyspace.js';
+import { quorumOf } from '../../../lib/redlock/quorum.js';
+import { entryFrom, type StoredValue } from '../../../lib/fencing/state-entry.js';
 import type { Endpoint } from '../network/endpoint.js';
 import type { SimNode } from '../node.js';
 import type { SimServer } from '../server/sim-server.js';
 import type { World } from '../world.js';
-import type { FaultKind } from '../schedule.js';
-import { ON_CLIENTS } from '../assumptions.js';
 import { Violation } from './violation.js';
 
 /** Losses that a restart guard cannot see. Afterwards, nothing is promised of a state. */
-const UNSEEN =
-  /no restart guard|snapshot|said to be durable|while it was recognized|its backlog ended|of another (master|installation)/;
+const UNSEEN = /no restart guard|outlived the server/;
 const NO_VALUE = 0;
-/** Losses of data that break connections, so that each process notices them before new masters count as the first. */
-const NOTICED = ['crash', 'loseAll', 'lateBoot'] as const satisfies readonly FaultKind[];
-/** Time after which a process knows all masters, unless new ones have to wait, in milliseconds. */
-const CONNECTED_WITHIN = 200;
 /** A quarter of this many one-way trips over the network is more than a healthy process needs for an answer. */
 const ROUND_TRIPS = 8;
 
@@ -50,15 +42,11 @@ interface History {
   /** The holder that set each value. */
   readonly writers: Map<number, HolderOfState>;
   readonly acknowledged: Set<number>;
-  /** Masters that have lost the entry, with the generation of the data that they lost. */
-  readonly lost: Map<Endpoint, string>;
-  /**
-   * Whether all masters have lost it, as after a new installation, and nothing was written to all of them since. Data that
-   * is kept, and looks new to a guard, counts as lost.
-   */
+  /** Masters that have lost the entry since it was last known to be on a majority: what their data was, and when. */
+  readonly lost: Map<Endpoint, { readonly marker: string; readonly at: number }>;
+  /** When a majority of masters had lost it last, and whether no operation that began later has succeeded. */
+  goneAt: number;
   isGone: boolean;
-  /** When the first master lost its data. */
-  firstLoss: number;
 }
 
 /**
@@ -69,14 +57,12 @@ interface History {
  * an operation on it ended before an operation on the other began. That no two values are older than each other means that
  * a get returns the last value that was set, or a later one of unknown result, and nothing older afterwards.
  *
- * However many masters lose the value, a get fails rather than that it returns an older one. Only after all masters have lost
- * it, which looks like a new installation, the promise begins anew with the first value that all of them have.
+ * Once a majority of masters has lost the value, the promise begins anew with the first operation that succeeds: it has
+ * written what it gives to a majority.
  */
 export class States {
   private readonly histories = new Map<string, History>();
   private readonly keyspace: Keyspace;
-  /** Masters whose data was ever lost, or looked so. */
-  private readonly everLost = new Set<Endpoint>();
   private counter = NO_VALUE;
   private isUnseen = false;
 
@@ -107,7 +93,7 @@ export class States {
       if (writer && writer !== holder) {
         const isUnknown = !history.acknowledged.has(value) && !history.values.has(value);
         if (isUnknown) this.world.sometimes.reached('a set of unknown result was read by a later holder');
-        this.world.sometimes.reached('the value of a state was written again under another ballot');
+        this.world.sometimes.reached('the value of a state was written again by another holder');
       }
       this.note(history, { value, began, ended: this.now }, holder);
     };
@@ -132,18 +118,13 @@ export class States {
 
   /** Checks that an operation failed for a reason. */
   failed(holder: HolderOfState, node: SimNode, error: unknown): void {
-    const { assumptions, schedule, sometimes, endpoints } = this.world;
-    const isUncertain = error instanceof StateUncertainError;
-    if (isUncertain) sometimes.reached('a state was uncertain');
+    const { assumptions, schedule, endpoints, settings } = this.world;
     if (!schedule.servers.every(({ isKnown }) => isKnown)) return;
-    const isExcused = this.everLost.size > endpoints.length - quorumOf(endpoints.length) || this.isBeyondSight;
-    if (isUncertain && !isExcused) {
-      this.fail(`${holder.name} finds the state of ${holder.resource} uncertain, and a quorum has never lost data`);
-    }
-    // The first replica renames the history of a master, and a write of a state is not sent again.
-    const isRenamed = schedule.faults.some(({ kind }) => kind === 'attachReplica');
+    // Otherwise, all masters are needed, and another process may have a key on one of them.
+    const counted = endpoints.filter((endpoint) => this.currentOn(endpoint, holder.resource)).length;
+    if (settings.restartGuard && counted < quorumOf(endpoints.length)) return;
     const isFast = node.settings.masterTimeout > ROUND_TRIPS * schedule.latency;
-    if (!isRenamed && isFast && assumptions.isHealthy(node) && holder.holdsStill()) {
+    if (isFast && assumptions.isHealthy(node) && holder.holdsStill()) {
       this.fail(
         `${holder.name} cannot use the state of ${holder.resource}, and the masters are fine: ${String(error)}`,
       );
@@ -153,14 +134,16 @@ export class States {
   /** To be called before the data of a server is lost, or looks so to a guard. */
   lose(server: SimServer | undefined): void {
     if (!server) return;
-    const generation = server.data.hget(this.keyspace.marker, 'generation') ?? '';
+    const marker = server.data.hget(this.keyspace.marker, 'from') ?? '';
+    const { endpoints, sometimes } = this.world;
     for (const endpoint of this.addressesOf(server)) {
-      this.everLost.add(endpoint);
       for (const [resource, history] of this.histories) {
-        history.firstLoss = Math.min(history.firstLoss, this.now);
         this.forgetRewritten(resource, history);
-        history.lost.set(endpoint, generation);
-        if (history.lost.size === this.world.endpoints.length) history.isGone = true;
+        history.lost.set(endpoint, { marker, at: this.now });
+        if (history.lost.size <= endpoints.length - quorumOf(endpoints.length)) continue;
+        history.goneAt = this.now;
+        history.isGone = true;
+        sometimes.reached('a majority of masters lost a state');
       }
     }
   }
@@ -171,16 +154,11 @@ export class States {
   }
 
   private note(history: History, { value, began, ended }: Known, holder: HolderOfState): void {
-    if (history.isGone) {
-      if (value === NO_VALUE && history.acknowledged.size > 0 && this.hasWitness(history))
-        this.fail(
-          `${holder.name} finds no state of ${holder.resource}, and a process lives that knew the masters before`,
-        );
-      if (!this.isOnAllMasters(holder.resource, value)) return;
-      history.isGone = false;
-      history.lost.clear();
-      history.values.clear();
-    }
+    if (began <= history.goneAt) return;
+    if (history.isGone) history.values.clear();
+    history.isGone = false;
+    // It has written the value to a majority.
+    for (const [endpoint, { at }] of history.lost) if (at < began) history.lost.delete(endpoint);
     const known = history.values.get(value) ?? { value, ended: Infinity, began: -Infinity };
     history.values.set(value, known);
     known.ended = Math.min(known.ended, ended);
@@ -218,54 +196,31 @@ export class States {
     return !history.isGone && !this.isBeyondSight;
   }
 
-  /**
-   * Whether a process that nothing disturbs has lived since before the first loss. Data that is lost over connections that
-   * survive is noticed too late by an idle process.
-   */
-  private hasWitness({ firstLoss }: History): boolean {
-    const { schedule, assumptions, nodes, settings } = this.world;
-    const isNoticed = schedule.faults.every(
-      ({ kind }) => ON_CLIENTS.includes(kind) || (NOTICED as readonly string[]).includes(kind),
-    );
-    return (
-      isNoticed &&
-      settings.restartGuard &&
-      assumptions.ratesAreNormal &&
-      nodes.some(
-        (node) =>
-          node.isThere && !assumptions.mayBeSick(node) && this.startOf(node.index) + CONNECTED_WITHIN < firstLoss,
-      )
-    );
-  }
-
-  private startOf(index: number): number {
-    return this.world.schedule.processes[index]?.startsAt ?? Infinity;
-  }
-
   private forgetRewritten(resource: string, { lost }: History): void {
-    for (const [endpoint, generation] of lost) {
+    for (const [endpoint, { marker }] of lost) {
       const stored = this.currentOn(endpoint, resource);
-      if (stored && stored.generation !== generation) lost.delete(endpoint);
+      if (stored && stored.marker !== marker) lost.delete(endpoint);
     }
-  }
-
-  private isOnAllMasters(resource: string, value: number): boolean {
-    const json = value === NO_VALUE ? '' : String(value);
-    return this.world.endpoints.every((endpoint) => this.currentOn(endpoint, resource)?.json === json);
   }
 
   /** What a server has stored since it last lost data, as far as it knows. */
   private currentOn({ server }: Endpoint, resource: string): StoredValue | undefined {
     const stored = entryFrom(server?.data.get(this.keyspace.stateOf(resource)) ?? '')?.stored;
-    const generation = server?.data.hget(this.keyspace.marker, 'generation') ?? '';
-    return stored?.generation === generation ? stored : undefined;
+    const marker = server?.data.hget(this.keyspace.marker, 'from') ?? '';
+    return stored?.marker === marker ? stored : undefined;
   }
 
   private historyOf(resource: string): History {
     const history = this.histories.get(resource) ?? {
       values: new Map<number, Known>([[NO_VALUE, { value: NO_VALUE, ended: -Infinity, began: -Infinity }]]),
-      ...{ holders: [], writers: new Map(), acknowledged: new Set<number>(), lost: new Map(), isGone: false },
-      ...{ firstLoss: Infinity },
+      ...{
+        holders: [],
+        writers: new Map(),
+        acknowledged: new Set<number>(),
+        lost: new Map(),
+        goneAt: -Infinity,
+        isGone: false,
+      },
     };
     this.histories.set(resource, history);
     return history;

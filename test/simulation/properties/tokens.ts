@@ -13,14 +13,15 @@ interface Numbered {
 /**
  * Fencing tokens are unique per resource, and larger than those that were confirmed before the attempt began.
  *
- * While counters are kept, this holds whatever the clocks do. A master that has lost its counters continues from the
- * wall clock of the client that asks it (section 9 of the protocol). With the restart guard, this is correct if these
- * clocks differ by less than a quarantine, which lasts for the longest ttl in use. Without the guard, or if the guard
- * cannot know of the loss, it is correct for attempts that are further apart than the clocks.
+ * While counters are kept, this holds whatever the clocks do. A master that has lost its counters continues from its own
+ * wall clock (section 9 of the protocol). With the restart guard, this is correct if the clocks of the masters, also of those
+ * that were replaced, differ by less than a quarantine lasts. Without the guard, or if the gate cannot know of the loss, it is
+ * correct for attempts that are further apart than the clocks.
  */
 export class Tokens {
-  /** The largest difference between the wall clocks of the processes so far, in milliseconds. */
-  spread = 0;
+  /** The smallest and the largest error of the wall clock of a master so far, in milliseconds. */
+  private earliest = Infinity;
+  private latest = -Infinity;
   countersLost: 'never' | 'guarded' | 'unguarded' = 'never';
   private readonly given: Numbered[] = [];
 
@@ -29,6 +30,11 @@ export class Tokens {
     /** The shortest quarantine, in milliseconds. */
     private readonly quarantine: number,
   ) {}
+
+  noteClock(error: number): void {
+    this.earliest = Math.min(this.earliest, error);
+    this.latest = Math.max(this.latest, error);
+  }
 
   loseCounters(guarded: 'guarded' | 'unguarded'): void {
     if (this.countersLost !== 'unguarded') this.countersLost = guarded;
@@ -51,6 +57,10 @@ export class Tokens {
     if (apart > 0 && earlier.token > later.token) {
       this.fail(`the token of ${later.holder}, ${later.token}, is smaller than ${earlier.token} of ${earlier.holder}`);
     }
+  }
+
+  private get spread(): number {
+    return this.latest - this.earliest + 1;
   }
 
   private get countersCount(): boolean {

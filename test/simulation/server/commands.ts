@@ -1,19 +1,21 @@
-import { MARKER_FIELDS } from '../../../lib/redis/guard/marker.js';
 import { INFO_FIELDS, type InfoField } from '../../../lib/redis/replies.js';
-import { signatureOf } from '../../../lib/core/holder.js';
-import type { GrantedReply, HeldReply } from '../../../lib/core/master.interface.js';
-import { type OperationContext, reservedFor } from '../../../lib/memory/memory-database.js';
+import { signatureOf } from '../../../lib/redlock/holder.js';
+import type { GoneReply, GrantedReply, HeldReply, RefusedReply } from '../../../lib/masters/master.interface.js';
+import type { OperationContext } from '../../../lib/memory/memory-database.js';
 import { carryOut } from '../../../lib/memory/operations.js';
+import { ENDLESS } from '../../../lib/redis/scripts/constants.js';
 import {
-  ENDLESS,
+  DRAWN,
   FREE,
   FREE_WITH_WAITERS,
-  EXTENDED_AFTER_HEAL,
+  GONE,
+  GONE_WITH_WAITERS,
+  HELD,
+  NOT_THE_HOLDER,
   PICKED,
-  UNMARKED,
-} from '../../../lib/redis/scripts/constants.js';
+} from '../../../lib/redis/scripts/replies.js';
 import { protect, ReplyError } from './database.js';
-import { announce, isMarked, type Mark, mark, type Surface } from './operations.js';
+import { Gate, type Surface } from './operations.js';
 import { answerState } from './state.js';
 import { scriptOf, scriptWithDigest, type SeenScript } from './seen-scripts.js';
 
@@ -28,8 +30,6 @@ export interface Executor extends Surface {
   /** Digests of the scripts that it has seen. */
   readonly scripts: Set<string>;
   readonly info: () => ServerInfo;
-  /** Whether `appendfsync` is `always`. */
-  readonly syncsAlways: boolean;
 }
 
 /** Runs one command. @throws {ReplyError} */
@@ -39,8 +39,6 @@ export function execute(server: Executor, command: string, args: readonly (strin
   switch (command.toUpperCase()) {
     case 'SET':
       return setUnlessHeld(server, words);
-    case 'CONFIG':
-      return ['appendfsync', server.syncsAlways ? 'always' : 'everysec'];
     case 'SCRIPT':
       return load(server, words[1] as string).digest;
     case 'EVAL':
@@ -71,17 +69,14 @@ function load(server: Executor, text: string): SeenScript {
 }
 
 function evaluate(server: Executor, { name }: SeenScript, words: readonly string[]): unknown {
-  const keys = Number(words[1]);
-  const argv = words.slice(2 + keys);
+  const argv = words.slice(2 + Number(words[1])).map(String);
   switch (name) {
     case 'requests':
       return answerAll(server, argv);
     case 'report':
-      return report(server, keys === 0 ? argv[0] : words[2]);
-    case 'mark':
-      return mark(server, words[2] as string, argv.map(String));
+      return report(server, argv);
     case 'state':
-      return answerState(server, argv.map(String));
+      return answerState(server, argv);
     // Its user may do everything.
     case 'permissions':
       return [];
@@ -91,37 +86,28 @@ function evaluate(server: Executor, { name }: SeenScript, words: readonly string
 /** The parts of a request, in the order of `request-encoding.ts`. */
 type Parts = readonly [op: string, keys: readonly string[], ...rest: unknown[]];
 
-interface Batch {
-  readonly server: Executor;
-  /** The same server, for the operations that masters in memory share. */
-  readonly context: OperationContext;
-  readonly mark: Mark | undefined;
-  /** Whether the data is what the client expects; `undefined` before the first check. */
-  marked: boolean | undefined;
-  /** Whether an answer needed the clock. */
-  toldTime: boolean;
-}
-
-function answerAll(server: Executor, argv: readonly string[]): unknown[] {
-  const [marker = '', nonce = '', history = '', hash = '', ...what] = argv;
-  const expected = marker === '' ? undefined : { marker, nonce, history };
-  const context = contextOf(server, hash, () => (batch.toldTime = true));
-  const batch: Batch = { server, context, mark: expected, marked: undefined, toldTime: false };
+function answerAll(server: Executor, [marker = '', maxTtl, counters = '', ...what]: readonly string[]): unknown[] {
+  const gate = new Gate(server, { marker, maxTtl: Number(maxTtl), isFirst: false });
+  const context = contextOf(server, counters);
+  const [op = ''] = what;
+  if (op === 'take' || op === 'join') {
+    const { refusal } = gate;
+    if (refusal !== undefined) return [refusal];
+  }
   const answers: unknown[] = requestsIn(what).map((parts) => {
     try {
-      return answer(batch, parts);
+      return (UNGATED.has(parts[0]) ? undefined : gate.refusal) ?? statusOf(answer(context, parts));
     } catch (error) {
       // A short release is not protected: its error fails the whole script.
-      if (error instanceof ReplyError && what[0] !== 'give') return error;
+      if (error instanceof ReplyError && op !== 'give') return error;
       throw error;
     }
   });
-  if (batch.toldTime) {
-    const time = server.time();
-    answers.push([String(Math.floor(time / 1e6)), String(Math.floor(time % 1e6))]);
-  }
+  if (gate.hasPassed && gate.from !== undefined) answers.push(gate.from);
   return answers;
 }
+
+const UNGATED: ReadonlySet<string> = new Set(['release', 'release_shared', 'leave', 'inspect', 'raise_barrier']);
 
 /** Caches the last requests, because a process usually sends the same ones to all masters. */
 const last: { text: string; requests: readonly Parts[] } = { text: '[]', requests: [] };
@@ -138,8 +124,8 @@ function requestsIn([text = '', ...rest]: readonly string[]): readonly Parts[] {
 /** Expands a short request. */
 function whole(parts: Parts | readonly string[]): Parts {
   const [op, key = '', token, third = '', ...ticket] = parts as readonly string[];
-  const [queue, waiter, waited] = ticket;
-  const waiting = queue === undefined ? [] : [[queue], waiter, Number(waited)];
+  const [queue, waiter, waited, reserveFor] = ticket;
+  const waiting = queue === undefined ? [] : [[queue], waiter, Number(waited), Number(reserveFor)];
   if (op === 'take') return ['acquire', [key], token, third, ...waiting];
   if (op === 'give') return ['release', [key], token, '0', [third]];
   if (op === 'join') return ['acquire_shared', [key], token, third, [queue], Number(waiter)];
@@ -147,62 +133,61 @@ function whole(parts: Parts | readonly string[]): Parts {
   return parts as Parts;
 }
 
-function answer(batch: Batch, [op, keys, ...rest]: Parts): unknown {
-  const { server, context } = batch;
+function answer(context: OperationContext, [op, keys, ...rest]: Parts): Reply | typeof NOT_THE_HOLDER {
   switch (op) {
-    case 'acquire':
-      return isKnown(batch) ? answerAcquisition(batch, keys, rest) : UNMARKED;
-    case 'extend':
-      if (!isKnown(batch)) return UNMARKED;
-      if (batch.mark) batch.toldTime = true;
-      return statusOf(carryOut(context, requestFor(op, keys, rest)));
-    case 'draw': {
-      if (!isKnown(batch)) return UNMARKED;
-      const [token, counters, atLeast, step] = rest as [string, readonly number[], number, number];
-      const drawn = carryOut(context, { op, keys, token, counters, atLeast, isFirst: step === 1 });
-      return drawn.kind === 'held' ? 0 : `${FREE} ${drawn.fence}`;
+    case 'acquire': {
+      const [token, ttl, queues = [], waiter, waited = 0, reserveFor = 0] = rest as unknown as Acquisition;
+      const queue = waiter === undefined ? undefined : { queues, waiter, waited, reserveFor };
+      return carryOut(context, { op, keys, token, ttl: Number(ttl), queue, withdrawn: false, since: 0 });
     }
-    case 'beat': {
-      if (!isKnown(batch)) return UNMARKED;
-      batch.toldTime = true;
-      const [ttl, lengthens, factor, known] = rest as [number, number, number, number];
-      return `${FREE} ${announce(server, batch.mark?.marker ?? '', { ttl, lengthens: lengthens === 1, factor, known })}`;
+    case 'draw': {
+      const [token, counters, atLeast, step] = rest as [string, readonly number[], number, number];
+      const drawn = carryOut(context, { op, keys, token, counters, atLeast, isFirst: step === 1, since: 0 });
+      return drawn.kind === 'held' || drawn.kind === 'gone' ? NOT_THE_HOLDER : drawn;
     }
     case 'release': {
       const [token, keepFor, queues] = rest as [string, string, readonly string[]];
-      return statusOf(carryOut(context, { ...RELEASE, keys, queues, token, keepFor: Number(keepFor) }));
+      return carryOut(context, { ...RELEASE, keys, queues, token, keepFor: Number(keepFor) });
     }
     case 'leave': {
-      const [waiter, queues, isShared, nextWaited] = rest as [string, readonly string[], number, number?];
-      return statusOf(carryOut(context, { op, keys, queues, waiter, isShared: isShared === 1, nextWaited }));
+      const [waiter, queues, isShared] = rest as [string, readonly string[], number];
+      return carryOut(context, { op, keys, queues, waiter, isShared: isShared === 1 });
     }
+    case 'extend':
     case 'acquire_shared':
     case 'extend_shared':
     case 'pick':
-      if (!isKnown(batch)) return UNMARKED;
-      batch.toldTime = true;
-      return statusOf(carryOut(context, requestFor(op, keys, rest)));
+      return carryOut(context, requestFor(op, keys, rest));
     case 'release_shared': {
       const [token, queues] = rest as [string, readonly string[]];
-      return statusOf(carryOut(context, { ...RELEASE, keys, queues, token, isShared: true }));
+      return carryOut(context, { ...RELEASE, keys, queues, token, isShared: true });
     }
     case 'raise_barrier': {
       const [waiter, waited] = rest as [string, number?];
-      return statusOf(carryOut(context, { op: 'raise-barrier', keys: [], barriers: keys, waiter, waited }));
+      return carryOut(context, { op: 'raise-barrier', keys: [], barriers: keys, waiter, waited });
     }
     case 'inspect':
-      return statusOf(carryOut(context, { op, keys, queues: rest[0] as readonly string[] }));
+      return carryOut(context, { op, keys, queues: rest[0] as readonly string[] });
     case 'probe':
-      return isKnown(batch) ? statusOf(carryOut(context, { op, keys })) : UNMARKED;
+      return carryOut(context, { op, keys });
     default:
       throw new Error(`the simulated server does not know the operation ${op}`);
   }
 }
 
+type Reply = GrantedReply | HeldReply | GoneReply | RefusedReply;
+type Ticket = readonly [queues?: readonly string[], waiter?: string, waited?: number, reserveFor?: number];
+type Acquisition = readonly [token: string, ttl: string, ...ticket: Ticket];
+
 const RELEASE = { op: 'release', keepFor: 0, ttl: 0 } as const;
 
-/** Barriers, time and queues of a shared request; queues, waiter and time of a request for a permit. */
-type ListedParts = [first?: readonly string[], second?: string | number, third?: unknown, waiter?: string];
+type SharedParts = readonly [
+  barriers: readonly string[],
+  waited: number,
+  queues?: readonly string[],
+  waiter?: string,
+  reserveFor?: number,
+];
 
 /** A request for an extension, shared keys or a permit. */
 function requestFor(
@@ -210,38 +195,36 @@ function requestFor(
   keys: readonly string[],
   [token, life, ...rest]: readonly unknown[],
 ): Parameters<typeof carryOut>[1] {
-  const request = { keys, token: token as string, ttl: Number(life), withdrawn: false };
-  if (op === 'extend') return { op, ...request };
-  if (op === 'extend_shared') return { op: 'extend', ...request, isShared: true };
-  const [first, second, third, fourth] = rest as ListedParts;
+  const request = { keys, token: token as string, ttl: Number(life), withdrawn: false, since: 0 };
+  const heals = rest[0] === 1;
+  if (op === 'extend') return { op, ...request, heals };
+  if (op === 'extend_shared') return { op: 'extend', ...request, isShared: true, heals };
   if (op === 'pick') {
-    const ticket = { queues: first ?? [], waiter: String(second), waited: Number(third) };
-    return { op, ...request, queue: first && ticket };
+    const [queues = [], waiter, waited = 0, reserveFor = 0] = rest as unknown as Ticket;
+    return { op, ...request, queue: waiter === undefined ? undefined : { queues, waiter, waited, reserveFor } };
   }
-  const waited = Number(second);
-  const queues = third as readonly string[] | undefined;
-  const queue = queues && fourth !== undefined ? { queues, waiter: fourth, waited } : undefined;
-  return { op: 'acquire', ...request, queue, sharing: { barriers: first ?? [], waited } };
+  const [barriers, waited, queues = [], waiter, reserveFor = 0] = rest as unknown as SharedParts;
+  const queue = waiter === undefined ? undefined : { queues, waiter, waited, reserveFor };
+  return { op: 'acquire', ...request, queue, sharing: { barriers, waited } };
 }
 
-function contextOf(server: Executor, counters: string, onTime: () => void): OperationContext {
-  const { data, lives, publish } = server;
-  const now = (): number => {
-    onTime();
-    return server.time() / 1_000;
-  };
-  return { data, lives, publish, counters, now, attempt: protect };
+function contextOf({ data, faults, lives, publish, time }: Executor, counters: string): OperationContext {
+  const microseconds = (): number => (faults.has('floor-ignored') ? 0 : time());
+  return { data, lives, publish, counters, now: () => time() / 1_000, microseconds, attempt: protect };
 }
 
 /** What a script returns for a reply. */
-function statusOf(reply: GrantedReply | HeldReply): number | string {
+function statusOf(reply: Reply | typeof NOT_THE_HOLDER): string {
+  if (reply === NOT_THE_HOLDER) return reply;
+  if (reply.kind === 'refused') throw new ReplyError(`${reply.code} ${reply.reason}`);
+  if (reply.kind === 'gone') return reply.hasWaiters ? GONE_WITH_WAITERS : GONE;
   if (reply.kind === 'held') {
     const { remaining = ENDLESS, waiting = '' } = reply;
-    return `${remaining.toFixed(0)} ${waiting}${signatureIn(reply)}`;
+    return `${HELD} ${remaining.toFixed(0)} ${waiting}${signatureIn(reply)}`;
   }
+  if (reply.fence !== undefined) return `${DRAWN} ${reply.fence}`;
   if (reply.picked !== undefined) return `${PICKED} ${reply.picked}${reply.hasWaiters ? '!' : ''}`;
-  if (reply.hasWaiters) return FREE_WITH_WAITERS;
-  return reply.healed ? EXTENDED_AFTER_HEAL : FREE;
+  return reply.hasWaiters ? FREE_WITH_WAITERS : FREE;
 }
 
 function signatureIn({ holder, revoked, sharedBy }: HeldReply): string {
@@ -250,36 +233,15 @@ function signatureIn({ holder, revoked, sharedBy }: HeldReply): string {
   return revoked ? '!' : '';
 }
 
-/** Checks the marker once per script. */
-function isKnown(batch: Batch): boolean {
-  batch.marked ??= isMarked(batch.server, batch.mark);
-  return batch.marked;
-}
-
-function answerAcquisition(batch: Batch, keys: readonly string[], rest: readonly unknown[]): unknown {
-  const { server, context, mark: expected } = batch;
-  const [token, ttl, queues, waiter, waited] = rest as Acquisition;
-  const owners = keys.map((key) => server.data.get(key));
-  const isHeld = owners.some((owner) => ![undefined, token, reservedFor(waiter ?? '')].includes(owner));
-  try {
-    const queue = queues && waiter !== undefined && waited !== undefined ? { queues, waiter, waited } : undefined;
-    const reply = carryOut(context, { op: 'acquire', keys, token, ttl: Number(ttl), queue, withdrawn: false });
-    const isGranted = reply.kind === 'granted';
-    if (isGranted ? expected !== undefined : waiter !== undefined) batch.toldTime = true;
-    return statusOf(reply);
-  } catch (error) {
-    // The clock is read before any write, because a server may refuse the write.
-    if (expected || (isHeld && waiter !== undefined)) batch.toldTime = true;
-    throw error;
-  }
-}
-
-type Acquisition = readonly [token: string, ttl: string, queues?: readonly string[], waiter?: string, waited?: number];
-
-function report({ data, info, time }: Executor, marker: string | undefined): unknown[] {
-  const answer: unknown[] = [Math.floor(time() / 1_000)];
-  const fields = info();
-  for (const field of INFO_FIELDS) answer.push(fields[field] ?? '');
-  for (const field of MARKER_FIELDS) answer.push(marker === undefined ? '' : (data.hget(marker, field) ?? ''));
-  return answer;
+/** The first call over each connection. Without a `maxTtl`, it reads the marker and never writes it. */
+function report(server: Executor, [marker = '', maxTtl = '']: readonly string[]): unknown[] {
+  const fields = server.info();
+  const answer: unknown[] = [String(Math.floor(server.time() / 1_000))];
+  for (const field of INFO_FIELDS) answer.push(String(fields[field] ?? ''));
+  if (marker === '') return answer;
+  const isSuitable = fields.role === 'master';
+  const gate = new Gate(server, { marker, maxTtl: Number(maxTtl), isFirst: true });
+  const wait = isSuitable && maxTtl !== '' ? gate.wait : 0;
+  const written = (field: string): string => (isSuitable ? server.data.hget(marker, field) : undefined) ?? '';
+  return [...answer, written('run'), written('from'), wait.toFixed(0), gate.cause ?? ''];
 }

@@ -21,7 +21,7 @@ export interface DatabaseWatch {
   readonly set: (value: string) => void;
   /** A sorted set has a new member. */
   readonly added: (key: string, member: string) => void;
-  readonly fieldSet: (field: string, before: string | undefined, after: string) => void;
+  readonly fieldSet: (field: string, before: string | undefined) => void;
 }
 
 type Value = string | Hash | Map<string, number>;
@@ -101,6 +101,13 @@ export class Database {
     if (ttl <= 0) this.entries.delete(key);
   }
 
+  /** Never to an earlier end. */
+  prolong(key: string, ttl: number): void {
+    this.write();
+    const left = this.pttl(key);
+    if (left !== -1 && left < ttl) this.pexpire(key, ttl);
+  }
+
   hget(key: string, field: string | number): string | undefined {
     return (this.alive(key) as Hash | undefined)?.get(field);
   }
@@ -108,7 +115,7 @@ export class Database {
   hset(key: string, field: string | number, value: string): void {
     this.grow();
     const hash = (this.alive(key) as Hash | undefined) ?? new Map<string | number, string>();
-    if (typeof field === 'string') this.watch?.fieldSet(field, hash.get(field), value);
+    if (typeof field === 'string') this.watch?.fieldSet(field, hash.get(field));
     hash.set(field, value);
     if (!this.entries.has(key)) this.entries.set(key, { value: hash, expiresAt: Infinity });
   }
@@ -122,10 +129,8 @@ export class Database {
     if (!this.entries.has(key)) this.entries.set(key, { value: scores, expiresAt: Infinity });
   }
 
-  /** Adds a member unless it exists. */
-  zaddNew(key: string, member: string, score: number): void {
-    this.grow();
-    if (!this.hasMember(key, member)) this.zadd(key, member, score);
+  zscore(key: string, member: string): number | undefined {
+    return this.scoresOf(key)?.get(member);
   }
 
   /** Members and scores, smallest score first; among equals, the first by name. */

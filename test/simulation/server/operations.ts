@@ -1,106 +1,113 @@
-import { BARRIER_LIFE, RESERVATION_LIFE } from '../../../lib/core/master.interface.js';
-import { EXPIRY_RESOLUTION } from '../../../lib/core/settings/settings.js';
-import { MARKER_FIELDS } from '../../../lib/redis/guard/marker.js';
-import { ANNOUNCED_FOR, MAX_ANNOUNCED, QUEUE_LIFE, TIMELY } from '../../../lib/redis/scripts/constants.js';
+import { BARRIER_LIFE, RESERVATION_SCALE } from '../../../lib/masters/master.interface.js';
+import { QUEUE_LIFE } from '../../../lib/redis/scripts/constants.js';
+import { QUARANTINED } from '../../../lib/redis/scripts/replies.js';
 import type { OperationContext } from '../../../lib/memory/memory-database.js';
-import type { Database } from './database.js';
+import { GATE_MARK } from '../../../lib/redis/replies.js';
+import { type Database, ReplyError } from './database.js';
 
-// What the scripts of lib/redis do with the marker, written a second time in another language. The other operations are
+// The restart gate of lib/redis/scripts/gate.lua, written a second time in another language. The other operations are
 // in lib/memory/operations.ts, which masters in memory share. A change of a script must change its operation, too:
 // model.spec.ts runs both on the same traces and compares them.
 
-/** Lifetimes, in milliseconds: of a key that is reserved for a woken waiter, of a queue, and of a barrier. As in the scripts. */
+/** Lifetimes in milliseconds, as in the scripts: of a queue and of a barrier. That of a reservation is a share of `reservation`. */
 export const LIVES: OperationContext['lives'] = {
-  reservation: RESERVATION_LIFE,
+  reservation: RESERVATION_SCALE,
   queue: QUEUE_LIFE,
   barrier: BARRIER_LIFE,
 };
 
 /** Seeded faults in a script. Each corresponds to a mutant of the script. */
-export type ModelFault = 'marker-is-ignored' | 'history-is-ignored' | 'generation-is-ignored';
+export const MODEL_FAULTS = [
+  'run-not-compared',
+  'missing-marker-taken-for-one',
+  'marker-not-written',
+  'marker-written-again',
+  'wait-too-short',
+  'quarantine-not-kept',
+  'gate-open',
+  'floor-ignored',
+  'state-of-other-data-written',
+] as const;
+export type ModelFault = (typeof MODEL_FAULTS)[number];
 
-/** What an operation on the marker may access. */
+/** What the gate may access. */
 export interface Surface {
   readonly data: Database;
   readonly faults: ReadonlySet<ModelFault>;
   readonly lives: OperationContext['lives'];
   /** Wall clock of the server, in microseconds. */
   readonly time: () => number;
-  /** Identifies the process of the server, and the history of its data. */
+  /** Identifies the process of the server. */
   readonly run: string;
-  readonly replid: string;
   /** Returns the number of receivers. */
   readonly publish: (channel: string, message: string) => number;
+  /** A request was refused by the gate, or has passed it. */
+  readonly noteGate?: (hasPassed: boolean) => void;
 }
 
-/** The data that the client expects. */
-export interface Mark {
+export interface GateCall {
+  /** Empty without the guard. */
   readonly marker: string;
-  readonly nonce: string;
-  /** Empty if it is not compared. */
-  readonly history: string;
+  readonly maxTtl: number;
+  /** Whether it is the first call over its connection. */
+  readonly isFirst: boolean;
 }
 
-/** Whether the data is what the client expects. */
-export function isMarked({ data, faults, replid }: Surface, mark: Mark | undefined): boolean {
-  if (!mark) return true;
-  if (!faults.has('marker-is-ignored') && data.hget(mark.marker, 'nonce') !== mark.nonce) return false;
-  return mark.history === '' || mark.history === replid || faults.has('history-is-ignored');
-}
+/** The gate in one script. */
+export class Gate {
+  /** Of the marker. */
+  from: string | undefined;
+  cause: 'restart' | 'new' | undefined;
+  /** Milliseconds until the server votes; `undefined` before the first request that asks. */
+  private left: number | undefined;
 
-/** Announces a ttl. Returns the ttl that has been announced to all masters. */
-export function announce({ data, time }: Surface, marker: string, announcement: Announcement): string {
-  const { ttl, lengthens, factor, known } = announcement;
-  const now = Math.floor(time() / 1_000);
-  const mine = Math.ceil(now + ttl * factor + ANNOUNCED_FOR);
-  const before = Number(data.hget(marker, 'known') ?? 0);
-  const reported = Math.max(known, before);
-  if (known > before) data.hset(marker, 'known', whole(known));
-  if (ttl === 0) return String(reported);
-  const pairs = [...(data.hget(marker, 'ttls') ?? '').matchAll(/(\d+):(\d+)/g)];
-  const alive = pairs.map(([, level, till]) => [Number(level), Number(till)] as [number, number]);
-  const current = alive.filter(([, till]) => till > now);
-  const kept = current.filter(([level, till]) => level > ttl || till > mine);
-  kept.push([ttl, mine]);
-  kept.sort(([one], [other]) => other - one);
-  while (kept.length > MAX_ANNOUNCED) {
-    const [, till] = kept.pop() as [number, number];
-    const last = kept.at(-1) as [number, number];
-    last[1] = Math.max(last[1], till);
+  constructor(
+    private readonly server: Surface,
+    private readonly call: GateCall,
+  ) {}
+
+  get hasPassed(): boolean {
+    return this.left === 0;
   }
-  data.hset(marker, 'ttls', kept.map((pair) => pair.map(whole).join(':')).join(' '));
-  const from = Number(data.hget(marker, 'from') ?? 0);
-  const longer = Number(data.hget(marker, 'at') ?? 0) + Math.ceil(ttl * factor) + EXPIRY_RESOLUTION;
-  if (lengthens && from > now && longer > from) data.hset(marker, 'from', whole(longer));
-  return String(reported);
-}
 
-export interface Announcement {
-  readonly ttl: number;
-  readonly lengthens: boolean;
-  readonly factor: number;
-  readonly known: number;
-}
+  /** @throws {ReplyError} if the server refuses to write the marker */
+  get wait(): number {
+    const { server, call } = this;
+    this.left ??= call.marker === '' || server.faults.has('gate-open') ? 0 : this.compared();
+    if (call.marker !== '') server.noteGate?.(this.left === 0);
+    return this.left;
+  }
 
-/** Like '%.0f'. */
-function whole(number: number): string {
-  return number.toFixed(0);
-}
+  get refusal(): string | undefined {
+    const { wait } = this;
+    return wait > 0 ? `${QUARANTINED} ${wait.toFixed(0)}` : undefined;
+  }
 
-/** Compares and sets the marker. */
-export function mark({ data, run, replid, time }: Surface, marker: string, words: readonly string[]): number {
-  const [expectedRun, expectedReplid, readAt, isWhole, raw, ...changes] = words.map(String);
-  if (run !== expectedRun || replid !== expectedReplid) return 0;
-  if (readAt !== '' && Math.floor(time() / 1_000) - Number(readAt) > TIMELY) return 0;
-  const values = MARKER_FIELDS.map((field) => {
-    const isCompared = isWhole === '1' || (field !== 'ttls' && field !== 'known');
-    return isCompared ? (data.hget(marker, field) ?? '') : '';
-  });
-  if (values.join('\n') !== raw) return 0;
-  for (let i = 0; i < changes.length; i += 2) data.hset(marker, changes[i] as string, changes[i + 1] as string);
-  return 1;
-}
+  private compared(): number {
+    try {
+      return this.compare();
+    } catch (error) {
+      throw error instanceof ReplyError ? new ReplyError(GATE_MARK + error.message) : error;
+    }
+  }
 
-export function rawMarker(data: Database, marker: string | undefined): string[] {
-  return MARKER_FIELDS.map((field) => (marker === undefined ? '' : (data.hget(marker, field) ?? '')));
+  private compare(): number {
+    const { data, faults, run, time } = this.server;
+    const { marker, maxTtl, isFirst } = this.call;
+    const now = Math.floor(time() / 1_000);
+    this.from = data.hget(marker, 'from');
+    const isMissing = this.from === undefined;
+    if (isMissing && faults.has('missing-marker-taken-for-one')) return 0;
+    const isCompared = isFirst && !faults.has('run-not-compared');
+    const isOther = isCompared && (run !== data.hget(marker, 'run') || faults.has('marker-written-again'));
+    if (isMissing || isOther) {
+      this.cause = isMissing ? 'new' : 'restart';
+      this.from = (now + maxTtl * (faults.has('wait-too-short') ? 0.1 : 1)).toFixed(0);
+      if (!faults.has('marker-not-written')) {
+        data.hset(marker, 'run', run);
+        data.hset(marker, 'from', this.from);
+      }
+    }
+    return faults.has('quarantine-not-kept') ? 0 : Math.max(0, Number(this.from) - now);
+  }
 }

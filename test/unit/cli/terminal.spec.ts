@@ -2,12 +2,13 @@ import { PassThrough } from 'node:stream';
 import { describe, expect, it } from '@jest/globals';
 import { jobJson, jobRow, runRows } from '../../../lib/cli/jobs.js';
 import { plain, processTerminal, table, wrap } from '../../../lib/cli/terminal.js';
-import { matcherOf } from '../../../lib/cli/list.js';
+import { matcherOf } from '../../../lib/admin/list-locks.js';
 import { literally } from '../../../lib/redis/permissions.js';
-import { counted, duration, votesOf } from '../../../lib/core/display.js';
-import { endRecord, type JobRecord, markRecord, startRecord } from '../../../lib/core/jobs/job-record.js';
+import { counted } from '../../../lib/redlock/names.js';
+import { duration, votesOf } from '../../../lib/settings/display.js';
+import { endRecord, type JobRecord, markRecord, startRecord } from '../../../lib/operate/job-record.js';
 
-type JobStanding = Parameters<typeof jobRow>[0];
+type JobStatus = Parameters<typeof jobRow>[0];
 type Streams = Parameters<typeof processTerminal>[0];
 
 /** Streams of a process. Only the properties of `stdout` decide whether the terminal shows colours. */
@@ -105,7 +106,7 @@ function started(last?: JobRecord, tick = NOON, attempt = 1): JobRecord {
   return startRecord(last, { tick, attempt }, { holder: 'web-1:1', at: tick + 12 });
 }
 
-function standing(record: JobRecord, rest: Partial<JobStanding> = {}): JobStanding {
+function statusOf(record: JobRecord, rest: Partial<JobStatus> = {}): JobStatus {
   return { name: 'report', record, isSettled: true, isHeld: false, ...rest };
 }
 
@@ -113,19 +114,19 @@ describe('The rows of jobs', () => {
   const ok = endRecord(started(), { holder: 'web-1:1', at: NOON + 1_512 });
 
   it('show a run that has ended', () => {
-    expect(jobRow(standing(ok))).toEqual(['report', 'ok', '2026-11-22 12:00:00Z', '1.5 s', 'web-1:1', '1', 'yes']);
-    expect(runRows(standing(ok))).toEqual([
+    expect(jobRow(statusOf(ok))).toEqual(['report', 'ok', '2026-11-22 12:00:00Z', '1.5 s', 'web-1:1', '1', 'yes']);
+    expect(runRows(statusOf(ok))).toEqual([
       ['2026-11-22 12:00:00Z', 'ok', '2026-11-22 12:00:00.012Z', '1.5 s', 'web-1:1', '1', ''],
     ]);
   });
 
   it('distinguish a tick that runs from one whose instance has the lock no more', () => {
     const again = started(started(ok, NOON + MINUTE), NOON + MINUTE, 2);
-    expect(jobRow(standing(again, { isHeld: true })).slice(1)).toEqual(
+    expect(jobRow(statusOf(again, { isHeld: true })).slice(1)).toEqual(
       ['running', '2026-11-22 12:01:00Z', '-', 'web-1:1', '2', 'yes'], //
     );
-    expect(jobRow(standing(again))[1]).toBe('unfinished');
-    expect(runRows(standing(again, { isHeld: true })).map((row) => [row[1], row[5]])).toEqual([
+    expect(jobRow(statusOf(again))[1]).toBe('unfinished');
+    expect(runRows(statusOf(again, { isHeld: true })).map((row) => [row[1], row[5]])).toEqual([
       ['running', '2'],
       ['unfinished', '1'],
       ['ok', '1'],
@@ -134,26 +135,26 @@ describe('The rows of jobs', () => {
 
   it('show what did not run, without a start', () => {
     const unknown = markRecord(ok, { tick: NOON + MINUTE, state: 'unknown' }, { holder: 'web-2:7', at: NOON + MINUTE });
-    expect(jobRow(standing(unknown, { isSettled: false })).slice(1)).toEqual(
+    expect(jobRow(statusOf(unknown, { isSettled: false })).slice(1)).toEqual(
       ['unknown', '2026-11-22 12:01:00Z', '-', 'web-2:7', '0', 'no'], //
     );
     const baseline = markRecord(undefined, { tick: NOON, state: 'baseline' }, { holder: 'web-1:1', at: NOON });
-    expect(jobRow(standing(baseline))[1]).toBe('baseline');
-    expect(runRows(standing(baseline))).toEqual([]);
+    expect(jobRow(statusOf(baseline))[1]).toBe('baseline');
+    expect(runRows(statusOf(baseline))).toEqual([]);
   });
 
   it('replace the control characters of names, instances and errors, and stay within 100 columns', () => {
     const holder = `${'a-long-instance-name'.repeat(3)}:1`;
     const begun = startRecord(undefined, { tick: NOON, attempt: 1 }, { holder, at: NOON });
     const failed = endRecord(begun, { holder, at: NOON + 3 }, { message: `\x1b[2Jno such table: ${'x'.repeat(300)}` });
-    const hostile = standing(failed, { name: 'a\x1b[31m\nname' });
+    const hostile = statusOf(failed, { name: 'a\x1b[31m\nname' });
     const drawn = [[jobRow(hostile)], runRows(hostile)].map(([row = []]) => table(row, [row])).join('\n');
     expect(drawn).not.toContain('\x1b');
     expect(Math.max(...drawn.split('\n').map((line) => line.length))).toBeLessThanOrEqual(100);
   });
 
   it('are objects with ISO times and milliseconds for programs', () => {
-    expect(jobJson(standing(ok))).toEqual({
+    expect(jobJson(statusOf(ok))).toEqual({
       name: 'report',
       state: 'ok',
       isSettled: true,
@@ -166,7 +167,7 @@ describe('The rows of jobs', () => {
         },
       ],
     });
-    expect(jobJson(standing(started(ok, NOON + MINUTE), { isHeld: true }))).toMatchObject({
+    expect(jobJson(statusOf(started(ok, NOON + MINUTE), { isHeld: true }))).toMatchObject({
       state: 'running',
       current: { scheduledFor: '2026-11-22T12:01:00.000Z', instance: 'web-1:1', attempt: 1 },
     });

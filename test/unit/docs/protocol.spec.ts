@@ -6,7 +6,7 @@ const protocol = (numbers: string): string => ['Protocol', numbers].join(' ');
 const cite = (numbers: string): string => `// ${protocol(numbers)}`;
 const page = (text: string) => ({ name: PROTOCOL, text });
 const CITED = [
-  { name: 'lib/core/lease.ts', text: cite('1.1, 1.2 and 2.1') },
+  { name: 'lib/redlock/lease.ts', text: cite('1.1, 1.2 and 2.1') },
   { name: 'test/model/lease.ts', text: cite('1.1') },
   { name: 'test/unit/lease.spec.ts', text: `${cite('1.1')}\n${cite('1.2 and 2.1')}` },
 ];

@@ -1,17 +1,17 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { LockNotAcquiredError } from '../../../lib/core/errors.js';
-import type { MasterReply, MasterRequest } from '../../../lib/core/master.interface.js';
+import { LockNotAcquiredError } from '../../../lib/waiting/lock-not-acquired.error.js';
+import type { MasterReply, MasterRequest } from '../../../lib/masters/master.interface.js';
 import { ManualClock } from '../../../lib/memory/manual-clock.js';
 import { MemoryMaster } from '../../../lib/memory/memory-master.js';
 import { carryOut } from '../../../lib/memory/operations.js';
 import { memoryLockService, memoryMasters } from '../../../lib/testing/index.js';
+import { acquiring, drawing, picking } from '../../support/ask.js';
 
 function setUp() {
   const clock = new ManualClock();
   const master = new MemoryMaster(clock);
   const ask = (request: MasterRequest): Promise<MasterReply> => new Promise((resolve) => master.ask(request, resolve));
-  const acquire = (token: string, keys = ['a'], ttl = 1_000) =>
-    ask({ op: 'acquire', keys, token, ttl, withdrawn: false });
+  const acquire = (token: string, keys = ['a'], ttl = 1_000) => ask(acquiring(keys, token, { ttl }));
   const release = (token: string) =>
     ask({ op: 'release', keys: ['a'], queues: ['queue of a'], token, keepFor: 0, ttl: 1_000 });
   return { clock, master, ask, acquire, release };
@@ -26,17 +26,15 @@ describe('A master in memory', () => {
     expect(master.size).toBe(1);
   });
 
-  it('reports in the answer to a release, whose ever it is, that others wait for the key', async () => {
+  it('reports in the answer to a release that others wait for the key, also once it is reserved', async () => {
     const { master, ask, acquire, release } = setUp();
     master.listen('waiter', () => undefined);
     await acquire('x');
-    const queue = { queues: ['queue of a'], waiter: 'waiter', waited: 0 };
-    const request = { op: 'acquire', keys: ['a'], token: 'y', ttl: 1_000, withdrawn: false } as const;
-    expect(await ask({ ...request, queue })).toMatchObject({ kind: 'held' });
-    expect(await release('other')).toEqual({ kind: 'granted' });
-    const contended = await release('x');
-    expect(contended).not.toEqual({ kind: 'granted' });
-    expect(await release('other')).toEqual(contended);
+    const queue = { queues: ['queue of a'], waiter: 'waiter', waited: 0, reserveFor: 50 };
+    expect(await ask(acquiring(['a'], 'y', { ttl: 1_000, queue }))).toMatchObject({ kind: 'held' });
+    expect(await release('other')).toMatchObject({ kind: 'held' });
+    expect(await release('x')).toEqual({ kind: 'granted', hasWaiters: true });
+    expect(await release('other')).toEqual({ kind: 'gone', hasWaiters: true });
   });
 
   it('forgets expired keys that no request names again', async () => {
@@ -66,7 +64,7 @@ describe('A master in memory', () => {
 
   it('loses its keys and counters in a flush: the next token is no larger than the first', async () => {
     const { ask, acquire, master } = setUp();
-    const draw = () => ask({ op: 'draw', keys: ['a'], token: 'x', counters: [1], atLeast: 0, isFirst: true });
+    const draw = () => ask(drawing(['a'], 'x', { atLeast: 0 }));
     await acquire('x');
     const first = await draw();
     expect(await draw()).not.toEqual(first);
@@ -200,6 +198,5 @@ it('Permits of which one does not expire are refused until another one ends', ()
   ]);
   const data = { get: () => 'token', exists: () => true, pttl: (key: string) => ends.get(key) };
   const server = { data } as unknown as Parameters<typeof carryOut>[0];
-  const request = { op: 'pick', keys: ['a', 'b'], token: 'mine', ttl: 1_000, withdrawn: false } as const;
-  expect(carryOut(server, request)).toMatchObject({ kind: 'held', remaining: 500 });
+  expect(carryOut(server, picking(['a', 'b'], 'mine', { ttl: 1_000 }))).toMatchObject({ kind: 'held', remaining: 500 });
 });

@@ -1,20 +1,22 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import Stream, { Readable, Writable } from 'node:stream';
+import { StreamableFile } from '@nestjs/common';
 import { describe, expect, it, jest } from '@jest/globals';
 import {
+  type AcquireOptions,
   type Lock,
   type LockedMethodOptions,
   LockLostError,
-  LockReentryError,
   RedlockConfigError,
   WithLock,
 } from 'nestjs-redlock';
-import { ManualClock, memoryLockService, MemoryMaster, withLocks } from 'nestjs-redlock/testing';
+import { ManualClock, memoryLockService, memoryMasters, withLocks } from 'nestjs-redlock/testing';
 import { defer, Observable, of, take } from 'rxjs';
 import { LockContext, LockScope } from '../../../lib/nest/lock-scope.js';
-import { resolveResources } from '../../../lib/core/settings/resources.js';
+import { resolveResources } from '../../../lib/settings/resources.js';
 import { resolveFixedKey } from '../../../lib/nest/lock-options.js';
 import { LockedStream } from '../../../lib/nest/locked-stream.js';
-import { MachineClock } from '../support/machine-clock.js';
+import { maxListenersOf } from '../../support/listeners.js';
 
 it.each([
   ['is extended for as long as it takes', {}, 'done'],
@@ -31,6 +33,34 @@ it.each([
     .catch((error: unknown) => error);
   await clock.advance(5_000);
   expect(await worked).toEqual(outcome);
+});
+
+// Protocol 7.6
+describe('Work whose lock another holder had meanwhile, as the release shows', () => {
+  class Jobs {
+    @WithLock('a')
+    run(work: () => unknown): Promise<unknown> {
+      return Promise.resolve(work());
+    }
+  }
+
+  it.each(['withLock', 'a decorated method'])('is no success, and its own error stays: %s', async (how) => {
+    const clock = new ManualClock();
+    const masters = memoryMasters(3, clock);
+    const locks = memoryLockService({ masters, clock });
+    const other = memoryLockService({ masters, clock });
+    const jobs = withLocks(new Jobs(), locks);
+    const run = (work: () => unknown): Promise<unknown> =>
+      (how === 'withLock' ? locks.withLock('a', work) : jobs.run(work)).catch((error: unknown) => error);
+    const overlap = async (): Promise<void> => {
+      for (const master of masters.slice(1)) master.flush();
+      await other.withLock('a', () => undefined);
+    };
+    expect(await run(overlap)).toMatchObject({ code: 'LOCK_LOST', cause: 'gone' });
+    const failure = new Error('of the work');
+    expect(await run(() => overlap().then(() => Promise.reject(failure)))).toBe(failure);
+    expect(await run(() => 'done')).toBe('done');
+  });
 });
 
 describe('Work inside a lock of its call chain', () => {
@@ -56,33 +86,83 @@ describe('Work inside a lock of its call chain', () => {
   });
 });
 
-describe('Work inside a lock about which the masters resolve a doubt', () => {
-  /** A machine whose wall clock is set forward; the masters are on others. */
-  function machine() {
-    const servers = new ManualClock();
-    const clock = new MachineClock(servers);
-    const locks = memoryLockService({ clock, masters: [new MemoryMaster(servers)] });
-    return { servers, locks, step: () => (clock.ahead += 3_600_000) };
-  }
+describe('A refusal by a holder in the same process', () => {
+  const clock = new ManualClock();
+  const locks = memoryLockService({ clock, instance: 'web:1' });
+  const refused = async (resource: string | string[], options: AcquireOptions = {}): Promise<unknown> => {
+    const call = locks.acquire(resource, { wait: 100, ...options }).catch((error: unknown) => error);
+    await clock.advance(100);
+    return call;
+  };
 
-  it('begins inside of that lock, once the doubt is resolved', async () => {
-    const { servers, locks, step } = machine();
-    const run = locks.withLock('a', { ttl: '10s' }, async (outer) => {
-      step();
-      return locks.withLock('a', { reentrant: true, wait: '5s' }, (inner) => inner === outer && inner.isHeld);
+  it('names the method, since when, and the rest of the ttl, as for any holder', async () => {
+    class Orders {
+      @WithLock('a', '10s')
+      pay(): Promise<void> {
+        return new Promise((resolve) => void clock.schedule(2_000, resolve));
+      }
+    }
+    const since = new Date(clock.read().wall);
+    const paid = withLocks(new Orders(), locks).pay();
+    await clock.advance(1_000);
+    expect(await refused('a')).toMatchObject({
+      message: `"a" is held by web:1 since ${since.toISOString()} (this process, @WithLock on Orders.pay): not acquired within 100 ms`,
+      holder: { instance: 'web:1', since },
+      retryAfter: 8_900,
+      answers: [],
     });
-    await servers.advance(1_000);
-    expect(await run).toBe(true);
+    await clock.advance(1_000);
+    await paid;
   });
 
-  it('is refused at once if it may not run inside of that lock', async () => {
-    const { servers, locks, step } = machine();
-    const run = locks.withLock('a', { ttl: '10s' }, async () => {
-      step();
-      return locks.withLock('a', { wait: '5s' }, () => 'ran').catch((error: unknown) => error);
+  it('names no method of a call without one, and no holder of permits, but the rest of the ttl', async () => {
+    const held = await locks.acquire('a', '2s');
+    expect(await refused(['a', 'b'])).toMatchObject({
+      message: expect.stringMatching(/^"a", "b" is held by web:1 since \S+ \(this process\): /),
+      retryAfter: 1_900,
     });
-    await servers.advance(1_000);
-    expect(await run).toBeInstanceOf(LockReentryError);
+    await held.release();
+    await using _one = await locks.acquire('a', { permits: 2, ttl: '1s' });
+    await using _other = await locks.acquire('a', { permits: 2, ttl: '3s' });
+    expect(await refused('a', { permits: 2 })).toMatchObject({ holder: undefined, retryAfter: 900 });
+  });
+});
+
+describe('tryAcquire with a wait', () => {
+  const clock = new ManualClock();
+  const masters = memoryMasters(3, clock);
+  const [locks, other] = [memoryLockService({ masters, clock }), memoryLockService({ masters, clock })];
+  const KINDS: [string, string | string[], AcquireOptions][] = [
+    ['one resource', 'a', {}],
+    ['several resources', ['a', 'b'], {}],
+    ['the only permit', 'a', { permits: 1 }],
+    ['a shared lock behind an exclusive one', 'a', { mode: 'shared' }],
+  ];
+
+  it.each(KINDS)('gets what is released in that time, and null if nothing is: %s', async (_, resource, options) => {
+    for (const holding of [other, locks]) {
+      const held = await holding.acquire('a', options.permits === undefined ? {} : { permits: options.permits });
+      let given: Lock | null | undefined;
+      const asked = clock.read().monotonic;
+      void locks.tryAcquire(resource, { ...options, wait: '2s' }).then((lock) => (given = lock));
+      await clock.advance(1_900);
+      expect(given).toBeUndefined();
+      await clock.advance(100);
+      expect([given, clock.read().monotonic - asked]).toEqual([null, 2_000]);
+
+      const waiting = locks.tryAcquire(resource, { ...options, wait: '2s' });
+      await clock.advance(300);
+      await held.release();
+      await clock.advance(1_700);
+      await using lock = await waiting;
+      expect(lock?.isHeld).toBe(true);
+    }
+  });
+
+  it('makes one attempt if it is given none, whatever the wait of the module is', async () => {
+    await using _ = await other.acquire('a');
+    expect(await locks.tryAcquire('a')).toBeNull();
+    expect(await locks.tryAcquire('a', { ttl: '5s' })).toBeNull();
   });
 });
 
@@ -260,6 +340,11 @@ describe('The stream of a handler', () => {
   });
 });
 
+it('The signal of a lock may have any number of listeners without a warning of Node', async () => {
+  const { signal } = await memoryLockService().acquire('a');
+  expect(maxListenersOf(signal)).toBe(0);
+});
+
 it('An option of one attempt that is inherited is refused', async () => {
   const options: object = Object.create({ ttl: '1s' });
   await expect(memoryLockService().tryAcquire('a', options)).rejects.toThrow(/^options must not inherit an option/);
@@ -274,9 +359,34 @@ describe('Work under a lock', () => {
     ['an async generator', GENERATOR],
     ['an Observable', () => defer(() => [1])],
     ['a promise of one', async () => Promise.resolve(GENERATOR())],
+    ['another async iterable', () => ({ [Symbol.asyncIterator]: GENERATOR })],
+    ['an iterator', () => new Map().values()],
+    ['a stream', () => Readable.from(GENERATOR())],
+    ['a stream of an older package', () => Object.assign(new Stream(), { readable: true })],
+    ['a stream of the web', () => new ReadableStream()],
+    ['a stream of the web that cannot be iterated', () => ({ pipeTo: () => undefined })],
+    ['a file', () => new StreamableFile(Readable.from(GENERATOR()))],
+    ['a response of the web', () => new Response(new ReadableStream())],
   ])('is refused if it returns what would run without the lock: %s', async (_, work: () => unknown) => {
-    const refusal = /^withLock cannot lock what runs after the method has returned: await it inside of the work/;
+    const refusal =
+      /^withLock cannot lock what runs after the method has returned: await it inside of the work, or use LockInterceptor on the handler/;
     await expect(memoryLockService().withLock('a', work)).rejects.toThrow(refusal);
+  });
+
+  it.each([
+    ['a list', [1]],
+    ['a map', new Map()],
+    ['bytes', new Uint8Array(1)],
+    ['a stream that is only written, as the response of Express', new Writable()],
+    ['a response without a body', new Response(null)],
+    ['a response that was fetched', { bodyUsed: false, type: 'basic', body: {} }],
+  ])('may return what is complete: %s', async (_, result: unknown) => {
+    await expect(memoryLockService().withLock('a', () => result)).resolves.toBe(result);
+  });
+
+  it('may return a promise that could be iterated as well: it is awaited', async () => {
+    const list = Object.assign(Promise.resolve('the first page'), { [Symbol.asyncIterator]: GENERATOR });
+    await expect(memoryLockService().withLock('a', () => list)).resolves.toBe('the first page');
   });
 
   it('includes a query that begins when it is awaited', async () => {

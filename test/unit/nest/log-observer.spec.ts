@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LoggerService } from '@nestjs/common';
 import { CronExpression } from '@nestjs/schedule';
-import { LockNotAcquiredError } from '../../../lib/core/errors.js';
-import type { MasterStatus, RedlockStatus } from '../../../lib/core/health/status.js';
+import { LockNotAcquiredError } from '../../../lib/waiting/lock-not-acquired.error.js';
+import type { MasterStatus, RedlockStatus } from '../../../lib/operate/status.js';
 import { ManualClock } from '../../../lib/memory/manual-clock.js';
 import { LogDamper, logTo } from '../../../lib/nest/log-observer.js';
 import { shortestPeriod } from '../../../lib/nest/module-settings.js';
@@ -10,7 +10,7 @@ import { down, quarantined, summaryOf, voting } from '../support/statuses.js';
 
 const NOON = new Date(2026, 0, 1, 12, 0, 0).getTime();
 
-function recording(usualWait?: number) {
+function recording() {
   const clock = new ManualClock(NOON);
   const lines: string[] = [];
   const record = (level: string) => (message: unknown) => void lines.push(`${level} ${String(message)}`);
@@ -20,12 +20,7 @@ function recording(usualWait?: number) {
     lines,
     clock,
     now,
-    log: logTo(
-      logger,
-      clock,
-      () => usualWait,
-      () => now.status,
-    ),
+    log: logTo(logger, clock, () => now.status),
   };
 }
 
@@ -45,8 +40,8 @@ it.each<[string, MasterStatus[], string[]]>([
     'during quarantines',
     [quarantined('a', 63_000), quarantined('b', 28_100), voting('c')],
     [
-      'warn no lock until 12:00:29 (29 s) at the latest: 1 of 3 masters vote ' +
-        '(a: quarantined, it was restarted; b: quarantined, it was restarted)',
+      'warn locks can be taken from 12:00:29 (in 29 s): 1 of 3 masters vote ' +
+        '(a: waits after a restart; b: waits after a restart)',
     ],
   ],
   [
@@ -60,104 +55,88 @@ it.each<[string, MasterStatus[], string[]]>([
   expect(lines).toEqual(expected);
 });
 
-describe('The lines about new masters', () => {
-  const reason = 'its data is new to all processes';
-  const [a, b, c] = ['a', 'b', 'c'].map((master): MasterStatus => ({
-    master,
-    state: 'quarantined',
-    reason,
-    remaining: 30_302,
-  })) as [MasterStatus, MasterStatus, MasterStatus];
-  const rest = `since ${reason}: it may have lost locks that are held (see restartGuard and durable)`;
+describe('The lines about masters that wait', () => {
+  const isNew = (master: string, remaining = 9_800): MasterStatus => ({
+    ...{ master, state: 'quarantined', reason: 'waits 9.8 s because it is new', remaining },
+  });
+  const meaning = 'before it votes: it may have lost locks that are held (see restartGuard)';
 
-  function boot(usualWait: number | undefined, ...masters: MasterStatus[]) {
-    const { log, ...recorded } = recording(usualWait);
-    for (const { master, reason: own, remaining = 0 } of masters) {
-      if (own === reason) log.masterQuarantined?.(master, reason, remaining);
+  /** The masters begin to wait before the first status is known. */
+  function boot(...masters: MasterStatus[]) {
+    const { log, ...recorded } = recording();
+    for (const { master, state, reason = '', remaining = 0 } of masters) {
+      if (state === 'quarantined') log.masterQuarantined?.(master, reason, remaining);
     }
     log.firstStatus?.(summaryOf(...masters));
     return { log, ...recorded };
   }
 
-  it('say in one line when they vote as a rule and at the latest, and nothing more if they do', async () => {
-    const { lines, clock, log } = boot(2_500, a, b, c);
-    await clock.advance(2_500);
-    for (const master of ['a', 'b', 'c']) log.masterVotesAgain?.(master);
-    await clock.advance(60_000);
+  it('say in one line at the first boot when locks can be taken', async () => {
+    const { lines, log, clock } = boot(isNew('a'), isNew('b'), isNew('c'));
     expect(lines).toEqual([
-      'log the masters are new: locks in about 2.5 s as a rule, by 12:00:31 (31 s) at the latest: 0 of 3 masters vote',
-      ...['a', 'b', 'c'].map((master) => `debug master ${master} is new, and votes`),
+      'warn locks can be taken from 12:00:10 (in 10 s): 0 of 3 masters vote (a: waits 9.8 s because it is new; ' +
+        'b: waits 9.8 s because it is new; c: waits 9.8 s because it is new)',
     ]);
-    expect(clock.pendingTimers).toBe(0);
-  });
-
-  it('say the same if the data of one of them is still being read', () => {
-    const { lines } = boot(2_500, a, b, { ...c, reason: 'its data is being looked at' });
-    expect(lines).toEqual([expect.stringMatching(/^log the masters are new: locks in about 2\.5 s as a rule, /)]);
-  });
-
-  it('warn of each that does not vote in twice the usual time, once', async () => {
-    const { lines, clock, log } = boot(2_500, a, b, c);
-    log.masterVotesAgain?.('b');
-    await clock.advance(60_000);
-    log.masterVotesAgain?.('a');
-    expect(lines.slice(2)).toEqual([
-      `warn master a does not vote for up to 25302 ms, ${rest}`,
-      `warn master c does not vote for up to 25302 ms, ${rest}`,
+    await clock.advance(9_800);
+    for (const master of ['a', 'b']) log.masterVotesAgain?.(master);
+    log.quorumRestored?.(2, 3, summaryOf(voting('a'), voting('b'), isNew('c', 5)));
+    log.masterVotesAgain?.('c');
+    expect(lines.slice(1)).toEqual([
       'log master a votes again',
+      'log master b votes again',
+      'log locks are available: 2 of 3 masters vote',
+      'log master c votes again',
     ]);
   });
 
-  it('warn at once of one that may have lost its data, beside others with data', () => {
-    const { lines } = boot(2_500, voting('a'), voting('b'), c);
+  it('warn at boot of one beside others that vote', () => {
+    const { lines } = boot(voting('a'), voting('b'), isNew('c'));
     expect(lines).toEqual([
-      `warn master c does not vote for up to 30302 ms, ${rest}`,
+      `warn master c waits 9.8 s because it is new ${meaning}`,
       'log locks are available: 2 of 3 masters vote',
     ]);
   });
 
-  it('warn at once where new masters do not vote early', () => {
-    const { lines } = boot(undefined, a);
-    expect(lines).toEqual([
-      `warn master a does not vote for up to 30302 ms, ${rest}`,
-      `warn no lock until 12:00:31 (31 s) at the latest: 0 of 1 master votes (a: quarantined, ${reason})`,
+  it('warn later of each that was restarted, or has lost its data', () => {
+    const { lines, log } = boot(voting('a'), voting('b'), voting('c'));
+    log.masterQuarantined?.('a', 'waits 9.8 s after a restart', 9_800);
+    log.masterQuarantined?.('b', 'waits 9.8 s because its data was lost', 9_800);
+    expect(lines.slice(1)).toEqual([
+      `warn master a waits 9.8 s after a restart ${meaning}`,
+      `warn master b waits 9.8 s because its data was lost ${meaning}`,
     ]);
-  });
-
-  it('name no usual time that is longer than the quarantine', () => {
-    const { lines } = boot(2_500, ...[a, b, c].map((one) => ({ ...one, remaining: 1_012 })));
-    expect(lines).toEqual(['log the masters are new: locks by 12:00:02 (2 s) at the latest: 0 of 3 masters vote']);
   });
 });
 
 describe('The lines about the quorum', () => {
-  it('say why it was lost, when it votes at the latest, and that it votes again', () => {
+  it('say why it was lost, from when locks can be taken, and that they can', () => {
     const { lines, log } = recording();
     log.quorumLost?.(1, 3, summaryOf(voting('a'), quarantined('b', 1_000), down('c')));
     log.quorumRestored?.(2, 3, summaryOf(voting('a'), voting('b'), down('c')));
     log.quorumLost?.(0, 1, summaryOf(down('a')));
     expect(lines).toEqual([
-      'error no lock can be taken: 1 of 3 masters vote, a quorum by 12:00:01 (1 s) at the latest ' +
-        '(b: quarantined, it was restarted; c: down, gone)',
+      'error no lock can be taken: 1 of 3 masters vote, locks from 12:00:01 (in 1 s) ' +
+        '(b: waits after a restart; c: down, gone)',
       'log locks can be taken again: 2 of 3 masters vote',
       'error no lock can be taken: 0 of 1 master votes (a: down, gone)',
     ]);
   });
 
-  it('say once in an outage when a quorum votes at the latest, as soon as only quarantines have to end', () => {
+  it('say once in an outage from when locks can be taken, as soon as only quarantines have to end', () => {
     const { lines, log, now } = recording();
+    log.firstStatus?.(summaryOf(voting('a'), voting('b'), voting('c')));
     log.quorumLost?.(0, 3, summaryOf(down('a'), down('b'), down('c')));
     const back = (...masters: MasterStatus[]): void => {
       now.status = summaryOf(...masters);
-      log.masterQuarantined?.('a', 'it lost its data', 10_000);
+      log.masterQuarantined?.('a', 'waits 10.0 s after a restart', 10_000);
     };
     back(quarantined('a', 10_000), down('b'), down('c'));
     back(quarantined('a', 10_000), quarantined('b', 28_000), down('c'));
     back(quarantined('a', 10_000), quarantined('b', 28_000), quarantined('c', 28_000));
-    expect(lines.filter((line) => !line.includes('master a'))).toEqual([
+    expect(lines.slice(1).filter((line) => !line.includes('master a '))).toEqual([
       'error no lock can be taken: 0 of 3 masters vote (a: down, gone; b: down, gone; c: down, gone)',
-      'warn no lock until 12:00:28 (28 s) at the latest: 0 of 3 masters vote ' +
-        '(a: quarantined, it was restarted; b: quarantined, it was restarted; c: down, gone)',
+      'warn locks can be taken from 12:00:28 (in 28 s): 0 of 3 masters vote ' +
+        '(a: waits after a restart; b: waits after a restart; c: down, gone)',
     ]);
   });
 
@@ -185,6 +164,26 @@ describe('The lines about locks', () => {
     expect(lines).toEqual([
       'warn the lock on "a", "b" is in danger: it is lost in 1234 ms unless a quorum of masters agrees to extend it ' +
         '(m: no answer in time)',
+    ]);
+  });
+
+  it('say at the level for debugging what a call waits for, with the holder if it is known', () => {
+    const { lines, log } = recording();
+    log.waiting?.(['a', 'b'], { instance: 'web-1', since: new Date(0) });
+    log.waiting?.(['c'], undefined);
+    expect(lines).toEqual([
+      'debug a call waits for "a", "b", held by web-1 since 1970-01-01T00:00:00.000Z',
+      'debug a call waits for "c"',
+    ]);
+  });
+
+  it('say at the level for debugging what has woken a call, and which master', () => {
+    const { lines, log } = recording();
+    log.woken?.(['a'], 'reserved', 'm1');
+    log.woken?.(['b'], 'admitted', undefined);
+    expect(lines).toEqual([
+      'debug a call that waits for "a" is woken: reserved, m1',
+      'debug a call that waits for "b" is woken: admitted',
     ]);
   });
 

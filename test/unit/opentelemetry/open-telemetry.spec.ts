@@ -3,7 +3,7 @@ import { SpanStatusCode } from '@opentelemetry/api';
 import { openTelemetry } from '../../../lib/opentelemetry/index.js';
 import type { OpenTelemetryOptions } from '../../../lib/opentelemetry/index.js';
 import { type Point, Telemetry } from '../../support/telemetry.js';
-import type { OnHeld } from '../../../lib/core/observer.js';
+import type { OnHeld } from '../../../lib/operate/observer.js';
 import { type Request, Rig, type RigOptions } from '../support/rig.js';
 import { type Behaviour, hangs, held, obeys, obeysAfter, only, says, unreachable } from '../support/scripted-master.js';
 import { throwing } from '../../support/throwing.js';

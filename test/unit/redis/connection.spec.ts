@@ -148,7 +148,7 @@ class SocketClock extends ManualClock {
 }
 
 /** A connection whose events the test emits. */
-function rig() {
+function rig(masterTimeout = 50) {
   const events = new EventEmitter();
   const seen = { subscriptions: 0, disconnects: 0, answer: (): Promise<number> => Promise.resolve(1) };
   const client = Object.assign(events, {
@@ -163,7 +163,8 @@ function rig() {
   }) as unknown as RedisClient;
   const heard: (string | undefined)[] = [];
   const clock = new SocketClock();
-  const notifications = new NotificationChannel(client, 'channel', (key) => heard.push(key), clock);
+  const notifications = new NotificationChannel(client, clock, masterTimeout);
+  notifications.add('channel', (key) => heard.push(key));
   return { events, heard, clock, notifications, seen };
 }
 
@@ -203,6 +204,21 @@ describe('The connection for notifications', () => {
     events.emit('message', 'channel', 'lock:a');
     events.emit('close');
     expect([heard, notifications.isListening]).toEqual([[undefined, 'lock:a', undefined], false]);
+  });
+
+  it('subscribes another name when that is added, and reports that notifications may have been missed', async () => {
+    const { events, heard, clock, notifications, seen } = await listeningRig();
+    const others: (string | undefined)[] = [];
+    for (let count = 0; count < 2; count++) notifications.add('other', (key) => others.push(key));
+    await clock.settle();
+    events.emit('message', 'other', 'lock:a');
+    events.emit('message', 'channel', 'lock:b');
+    events.emit('message', 'unknown', 'lock:c');
+    expect([heard, others]).toEqual([
+      [undefined, undefined, 'lock:b'],
+      [undefined, 'lock:a'],
+    ]);
+    expect(seen.subscriptions).toBe(3);
   });
 
   it('survives an error, which the connection for requests reports', async () => {

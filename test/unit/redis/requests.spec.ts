@@ -1,17 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
-import { Keyspace } from '../../../lib/core/keyspace.js';
-import type { MasterReply } from '../../../lib/core/master.interface.js';
-import { MAX_CHARACTERS, MAX_NAMES } from '../../../lib/core/settings/resources.js';
-import { LOST_DATA, redactedMessageOf, refusalFrom, replyFrom } from '../../../lib/redis/replies.js';
-import { encodeGroups, isPlain, RequestEncoder, type RequestGroup } from '../../../lib/redis/request-encoding.js';
+import { MAX_CHARACTERS, MAX_NAMES } from '../../../lib/settings/resources.js';
+import { redactedMessageOf, refusalFrom, replyFrom } from '../../../lib/redis/replies.js';
+import { isPlain, RequestEncoder } from '../../../lib/redis/request-encoding.js';
 import { type PendingRequest, RequestQueue } from '../../../lib/redis/request-queue.js';
-import { boundScript } from '../../../lib/redis/scripts/bound-script.js';
-import { UNMARKED } from '../../../lib/redis/scripts/constants.js';
-import { type CalledServer, ServerCall } from '../../../lib/redis/server-call.js';
 import { acquiring, barriersOf, extending, picking, sharing } from '../../support/ask.js';
 import { TestClock } from '../support/test-clock.js';
 
-const QUEUE = { queues: ['queue of a'], waiter: 'me', waited: 12.3 };
+const QUEUE = { queues: ['queue of a'], waiter: 'me', waited: 12.3, reserveFor: 50 };
 const acquisition = acquiring(['a'], 'secret', { ttl: 999.5, queue: QUEUE });
 const release = {
   op: 'release',
@@ -25,7 +20,16 @@ const release = {
 describe('One request of the usual kind', () => {
   it('is sent as a list of arguments, which a server need not parse', () => {
     const encoder = new RequestEncoder();
-    expect(encoder.encode([acquisition], true)).toEqual(['take', 'a', 'secret', '1000', 'queue of a', 'me', '13']);
+    expect(encoder.encode([acquisition], true)).toEqual([
+      'take',
+      'a',
+      'secret',
+      '1000',
+      'queue of a',
+      'me',
+      '13',
+      '50',
+    ]);
     expect(encoder.encode([release], true)).toEqual(['give', 'a', 'secret', 'queue of a']);
   });
 
@@ -42,15 +46,15 @@ describe('Any other requests', () => {
   it('are sent as one JSON text', () => {
     const encoder = new RequestEncoder();
     expect(decoded(encoder.encode([extending(['a', 'b'], 'secret', 5)], true))).toEqual([
-      ['extend', ['a', 'b'], 'secret', '5'],
+      ['extend', ['a', 'b'], 'secret', '5', 0],
     ]);
     expect(decoded(encoder.encode([acquisition, release], true))).toEqual([
-      ['take', 'a', 'secret', '1000', 'queue of a', 'me', '13'],
+      ['take', 'a', 'secret', '1000', 'queue of a', 'me', '13', '50'],
       ['give', 'a', 'secret', 'queue of a'],
     ]);
     const pair = acquiring(['a', 'b'], 'secret', { ttl: 5, queue: QUEUE });
     expect(decoded(encoder.encode([pair], true))).toEqual([
-      ['acquire', ['a', 'b'], 'secret', '5', ['queue of a'], 'me', 12],
+      ['acquire', ['a', 'b'], 'secret', '5', ['queue of a'], 'me', 12, 50],
     ]);
   });
 });
@@ -62,12 +66,12 @@ describe('A request for shared keys', () => {
 
   it('is never sent as one for an exclusive key', () => {
     expect(encoded(shared)).toEqual([
-      ['acquire_shared', ['a'], 'secret', '1000', barriersOf(['a']), 12, ['queue of a'], 'me'],
+      ['acquire_shared', ['a'], 'secret', '1000', barriersOf(['a']), 12, ['queue of a'], 'me', 50],
     ]);
     const released = new RequestEncoder().encode([{ ...release, isShared: true }], true);
     expect(released).toEqual(['part', 'a', 'secret', 'queue of a']);
     expect(encoded({ ...extending(['a'], 'secret', 5), isShared: true })).toEqual([
-      ['extend_shared', ['a'], 'secret', '5'],
+      ['extend_shared', ['a'], 'secret', '5', 0],
     ]);
     expect([isPlain(sharing(['a'], 'secret')), isPlain(acquiring(['a'], 'secret'))]).toEqual([false, true]);
   });
@@ -77,12 +81,11 @@ describe('A request for shared keys', () => {
     expect(new RequestEncoder().encode([shared], false)).toEqual(['join', 'a', 'secret', '1000', barrier, '13']);
   });
 
-  it('leaves the queue as the waiter that it is, or leaves its place to the next waiter of its process', () => {
+  it('leaves the queue as the waiter that it is', () => {
     const leave = { op: 'leave', keys: ['a'], queues: ['queue of a'], waiter: 'me' } as const;
-    expect(encoded(leave, { ...leave, isShared: true }, { ...leave, nextWaited: 12.3 })).toEqual([
+    expect(encoded(leave, { ...leave, isShared: true })).toEqual([
       ['leave', ['a'], 'me', ['queue of a'], 0],
       ['leave', ['a'], 'me', ['queue of a'], 1],
-      ['leave', ['a'], 'me', ['queue of a'], 0, 12],
     ]);
   });
 
@@ -98,20 +101,8 @@ describe('A request for shared keys', () => {
 it('A request for one of several keys names the keys in the order in which to try them, and is never a plain SET', () => {
   const request = picking(['b', 'a'], 'secret', { ttl: 5, queue: QUEUE });
   const [text = ''] = new RequestEncoder().encode([request], true);
-  expect(JSON.parse(text)).toEqual([['pick', ['b', 'a'], 'secret', '5', ['queue of a'], 'me', 12]]);
+  expect(JSON.parse(text)).toEqual([['pick', ['b', 'a'], 'secret', '5', ['queue of a'], 'me', 12, 50]]);
   expect(isPlain(picking(['a'], 'secret'))).toBe(false);
-});
-
-it('encodeGroups gives each group its marker, before its requests', () => {
-  const requests = [acquiring(['key'], 'token')];
-  const group = (marker: string): RequestGroup => ({ known: [marker, 'n', '', 'c'], requests });
-  const text = encodeGroups([group('seal'), group('other')], false);
-  expect(JSON.parse(text)).toEqual({
-    groups: [
-      ['seal', 'n', '', 'c', [['take', 'key', 'token', '60000']]],
-      ['other', 'n', '', 'c', [['take', 'key', 'token', '60000']]],
-    ],
-  });
 });
 
 const nothing = (): void => undefined;
@@ -121,7 +112,8 @@ function rig() {
   const clock = new TestClock();
   const sent: number[][] = [];
   const send = (asked: readonly PendingRequest[]) => sent.push(asked.map(({ request }) => request.keys.length));
-  const queue = new RequestQueue({ clock, isAlone: false, send });
+  const connection = { greetedIn: 0, problem: undefined, reopen: nothing };
+  const queue = new RequestQueue({ clock, isAlone: false, settings: { masterTimeout: 50 }, connection, send });
   const add = (...keys: string[]) => queue.add({ request: { op: 'inspect', keys }, reply: nothing });
   const addKeys = (count: number, length = 1) => add(...Array.from({ length: count }, () => 'x'.repeat(length)));
   /** The next requests are gathered: one is under way. */
@@ -173,48 +165,6 @@ describe('Requests of one turn', () => {
 });
 
 const because = (message: string): Error => Object.assign(new Error(message), { name: 'ReplyError' });
-
-// Protocol 8.1
-it('A request to a server whose data has changed at each answer is sent four times, and the server is recognized before each repetition', async () => {
-  const clock = new TestClock();
-  const events: string[] = [];
-  const answers: MasterReply[] = [];
-  const note = <T>(event: string, result: T): Promise<T> => {
-    events.push(event);
-    return Promise.resolve(result);
-  };
-  const server = {
-    context: { clock, encoder: new RequestEncoder() },
-    client: { call: (command: string) => note(command, [UNMARKED]) },
-    keyspace: new Keyspace('lock:'),
-    recognition: { script: boundScript('run'), check: () => note('recognize', true) },
-    problem: () => undefined,
-  } as unknown as CalledServer;
-  new ServerCall(server, [{ request: acquisition, reply: (answer) => answers.push(answer) }]).run('evalsha');
-  await clock.settle();
-  const repetition = ['recognize', 'eval'];
-  expect(events).toEqual(['evalsha', ...repetition, ...repetition, ...repetition]);
-  expect(answers).toEqual([LOST_DATA]);
-});
-
-it.each([
-  ['nothing', null],
-  ['a number', 1],
-  ['a text', 'OK'],
-  ['too few answers', []],
-  ['a time that is none', [1, 5]],
-])('A request is refused if something in between answers with %s', async (_, reply) => {
-  const answers: MasterReply[] = [];
-  const server = {
-    context: { clock: new TestClock(), encoder: new RequestEncoder() },
-    client: { call: () => Promise.resolve(reply) },
-    keyspace: new Keyspace('lock:'),
-    recognition: { script: boundScript('run') },
-  } as unknown as CalledServer;
-  new ServerCall(server, [{ request: acquisition, reply: (answer) => answers.push(answer) }]).run('evalsha');
-  await new Promise(setImmediate);
-  expect(answers).toMatchObject([{ kind: 'refused', reason: expect.stringMatching(/^unexpected reply/) }]);
-});
 
 describe('An error reply of a server', () => {
   it.each([
@@ -287,12 +237,13 @@ describe('An error reply of a server', () => {
 });
 
 it.each([
-  ['1500 +3', { kind: 'held', remaining: 1_500, sharedBy: 3 }],
-  ['0 +0', { kind: 'held', remaining: 0, sharedBy: 0 }],
-  ['1500 2+3', { kind: 'held', remaining: 1_500, waiting: 2, sharedBy: 3 }],
-  ['1500 2', { kind: 'held', remaining: 1_500, waiting: 2 }],
-  ['-1 ', { kind: 'held', remaining: undefined }],
-  ['-8 12', { kind: 'granted', picked: 12 }],
-  ['-8 0!', { kind: 'granted', picked: 0, hasWaiters: true }],
-  ['-2 7', { kind: 'granted', fence: 7 }],
+  ['held 1500 +3', { kind: 'held', remaining: 1_500, sharedBy: 3 }],
+  ['held 0 +0', { kind: 'held', remaining: 0, sharedBy: 0 }],
+  ['held 1500 2+3', { kind: 'held', remaining: 1_500, waiting: 2, sharedBy: 3 }],
+  ['held 1500 2', { kind: 'held', remaining: 1_500, waiting: 2 }],
+  ['held -1 ', { kind: 'held', remaining: undefined }],
+  ['picked 12', { kind: 'granted', picked: 12 }],
+  ['picked 0!', { kind: 'granted', picked: 0, hasWaiters: true }],
+  ['drawn 7', { kind: 'granted', fence: 7 }],
+  ['quarantined 9800', { kind: 'quarantined', reason: '', remaining: 9_800 }],
 ])('The answer of a script %s is understood', (reply, answer) => expect(replyFrom(reply)).toEqual(answer));

@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { RedlockConfigError } from '../../../lib/core/errors.js';
-import { resolveSettings } from '../../../lib/core/settings/settings.js';
-import type { ClusterSettings } from '../../../lib/redis/cluster/cluster-source.js';
-import { doctorCommand, placeholderClusterUrlOf, placeholderUrlOf } from '../../../lib/redis/doctor-command.js';
+import { RedlockConfigError } from '../../../lib/settings/config.error.js';
+import { resolveSettings } from '../../../lib/settings/settings.js';
+import { doctorCommand, placeholderUrlOf } from '../../../lib/redis/doctor-command.js';
 import { redisMasters } from '../../../lib/redis/master-source.js';
-import type { RedisClient } from '../../../lib/redis/redis-client.interface.js';
 import { addressesIn, isListOfAddresses, redactAddress, settingsOfUrl } from '../../../lib/redis/urls.js';
 import { contextOf } from '../../support/context.js';
 import { fc } from '../../support/properties.js';
@@ -122,36 +120,6 @@ it.each([
 ])('The URL of a master for the command line has placeholders in place of credentials: %j', (options, url) =>
   expect(placeholderUrlOf(options)).toBe(url),
 );
-
-describe('The URL of a cluster for the command line', () => {
-  const clusterOf = (options: object, more: Partial<ClusterSettings> = {}): ClusterSettings => ({
-    ...{
-      name: 'cluster',
-      nodeTimeout: undefined,
-      usesTls: false,
-      batchesPartitions: false,
-      translate: (address) => address,
-    },
-    seeds: [
-      { host: 'a', port: 7000 },
-      { host: '::1', port: 7001 },
-    ],
-    clientFor: () => ({ options }) as RedisClient,
-    ...more,
-  });
-
-  it.each<[object, Partial<ClusterSettings>, string]>([
-    [{}, {}, 'redis+cluster://a:7000,[::1]:7001'],
-    [{ username: 'app', password: 'hunter2' }, {}, 'redis+cluster://USER:PASSWORD@a:7000,[::1]:7001'],
-    [
-      { password: 'hunter2', tls: {} },
-      { usesTls: true, nodeTimeout: 15_000 },
-      'rediss+cluster://:PASSWORD@a:7000,[::1]:7001?clusterNodeTimeout=15000',
-    ],
-  ])('has all nodes, and placeholders in place of credentials: %j %j', (options, more, url) =>
-    expect(placeholderClusterUrlOf(clusterOf(options, more))).toBe(url),
-  );
-});
 
 describe('The command that examines the masters', () => {
   const urls = ['redis://a:1', 'redis://b:1', 'redis://c:1'];

@@ -157,7 +157,7 @@ function changesOf(timeZone: string): Change[] {
   return changes;
 }
 
-// Protocol 14.1
+// Protocol 12.1
 describe('The ticks of any cron expression', () => {
   afterEach(() => void jest.restoreAllMocks());
 

@@ -1,11 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { QuorumUnavailableError } from '../../../lib/core/errors.js';
-import { ManualClock } from '../../../lib/memory/manual-clock.js';
+import { QuorumUnavailableError } from '../../../lib/redlock/errors.js';
 import { attemptJob } from '../../../lib/schedule/job-execution.js';
-import { JobClock } from '../../../lib/schedule/job-clock.js';
 import { type JobDeclaration, resolveJob } from '../../../lib/schedule/locked-job.decorators.js';
 import { JobHandedOnError } from '../../../lib/schedule/job-locks.js';
-import { logJobsTo, reportDeviationsTo } from '../../../lib/schedule/jobs.js';
+import { logJobsTo } from '../../../lib/schedule/jobs.js';
 import { memoryLockService } from '../../../lib/testing/redlock-testing.module.js';
 
 const where = '@LockedCron on Reports.run';
@@ -72,68 +70,6 @@ it.each<[string, unknown, string]>([
   expect(failure?.message).toBe(message);
 });
 
-const HOUR = 3_600_000;
-
-/** The clock of jobs, and what brings the answers of masters whose clocks are ahead by so much. */
-function setUp() {
-  const clock = new ManualClock(Date.UTC(2026, 0, 1));
-  const jobs = new JobClock(clock);
-  const answer = (clocks: Readonly<Record<string, number>>): void => {
-    const at = clock.read();
-    jobs.synchronize(Object.entries(clocks).map(([master, ahead]) => ({ master, time: at.wall + ahead, at })));
-  };
-  return { clock, jobs, answer, ahead: () => jobs.masters - clock.read().wall };
-}
-
-// Protocol 14.2
-describe('The time of the masters', () => {
-  it.each([-HOUR, HOUR])(
-    'is not that of one whose clock differs by %d ms, while another one is down',
-    async (wrong) => {
-      const { clock, answer, ahead } = setUp();
-      answer({ a: wrong, b: 50, c: 100 });
-      expect(ahead()).toBe(wrong < 0 ? 50 : 100);
-      await clock.advance(HOUR);
-      answer({ a: wrong, b: 50 });
-      expect(ahead()).toBe(wrong < 0 ? 50 : 100);
-    },
-  );
-
-  it.each([[], [-HOUR, 0], [HOUR, 0], [-HOUR, 20]])(
-    'is decided by the process if at most two were ever heard',
-    (...both) => {
-      const { answer, ahead } = setUp();
-      answer(Object.fromEntries(both.entries()));
-      expect(ahead()).toBe(0);
-    },
-  );
-
-  it('is that of the masters if both of two disagree with the process', () => {
-    const { answer, ahead } = setUp();
-    answer({ a: -HOUR, b: -HOUR - 100 });
-    expect(ahead()).toBe(-HOUR);
-    answer({ a: HOUR, b: HOUR + 100 });
-    expect(ahead()).toBe(HOUR);
-  });
-
-  it('is what a master shows that was set right', () => {
-    const { answer, jobs, ahead } = setUp();
-    answer({ a: -HOUR, b: -HOUR, c: 0 });
-    expect(ahead()).toBe(-HOUR);
-    answer({ a: 0, b: -HOUR });
-    expect(ahead()).toBe(0);
-    expect(jobs.deviations).toEqual([{ master: 'b', ahead: -HOUR }]);
-  });
-
-  it('names the masters that are far from it', () => {
-    const { answer, jobs } = setUp();
-    answer({ a: 0, b: 1_000, c: -1_000 });
-    expect(jobs.deviations).toEqual([]);
-    answer({ c: 2 * HOUR });
-    expect(jobs.deviations).toEqual([{ master: 'c', ahead: 2 * HOUR - 1_000 }]);
-  });
-});
-
 /** An observer, and the lines that it writes. */
 function logged() {
   const lines: string[] = [];
@@ -170,16 +106,6 @@ describe('The log of jobs', () => {
     const { lines, observer } = logged();
     observer.unfinished?.('report', { scheduledFor, attempt: 1, isRunning }, cause);
     expect(lines).toEqual([line]);
-  });
-
-  it('names a master with a wrong clock once, and again after it was right', () => {
-    const lines: string[] = [];
-    const warn = (line: string): void => void lines.push(line);
-    const report = reportDeviationsTo({ log: warn, warn, error: warn });
-    const late = [{ master: '127.0.0.1:6379', ahead: -3_600_000 }];
-    for (const deviations of [[], late, late, [], late]) report(deviations);
-    const line = 'the clock of 127.0.0.1:6379 is 60.0 min behind the others, which decide when jobs run: correct it';
-    expect(lines).toEqual([line, line]);
   });
 
   it('warns of a second attempt only', () => {

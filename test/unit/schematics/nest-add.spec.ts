@@ -18,7 +18,6 @@ const CALL = `RedlockModule.forRoot(
         ],
         // For development: locks stop for so long if two masters restart.
         ttl: '2s',
-        maxTtl: '2s',
       },
     )`;
 
@@ -104,8 +103,7 @@ export class AppModule {}
     const text = edited(fileWith(decorator));
     expect(typescript.transpileModule(text, { reportDiagnostics: true }).diagnostics).toEqual([]);
     expect(importsOf(text)).toHaveLength(others + 1);
-    expect(text).toMatch(/^ *\),\n *(?:\/\*.*\*\/ *)?\]/m); // the end of the list is on a line of its own
-    expect(importsOf(text).at(-1)).toMatch(/^RedlockModule\.forRoot\(/);
+    expect(importsOf(text)[0]).toMatch(/^RedlockModule\.forRoot\(/);
     const around = text.replace(/RedlockModule\.forRoot\([^]*?\},\n *\)/, '');
     expect(around.match(/\/\*.*?\*\/|\/\/ .*/g)).toEqual(decorator.match(/\/\*.*?\*\/|\/\/ .*/g));
   });
@@ -149,7 +147,7 @@ export class AppModule {}
 
   it('changes the named class among several modules', () => {
     const text = `${fileWith('@Module({})')}\n@Module({ imports: [AppModule] })\nexport class RootModule {}\n`;
-    expect(importsOf(edited(text, 'RootModule'))).toEqual(['AppModule', CALL]);
+    expect(importsOf(edited(text, 'RootModule'))).toEqual([CALL, 'AppModule']);
   });
 
   const NO_LIST = 'its imports are not a list in square brackets';

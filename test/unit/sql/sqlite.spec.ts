@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import Connection from 'libsql';
-import { type Lock } from '../../../lib/core/lock.js';
+import { type Lock } from '../../../lib/locks/lock.js';
 import { fence, fenceMigration, fenceStatement, fenceSync } from '../../../lib/sql/index.js';
 
 const [T1, T2] = [41, 57];

@@ -1,7 +1,7 @@
 import type { LockService } from 'nestjs-redlock';
 import { ManualClock, MemoryMaster, memoryLockService } from 'nestjs-redlock/testing';
-import type { ElectionObserver } from '../../../lib/core/leadership.js';
-import type { MasterReply, MasterRequest } from '../../../lib/core/master.interface.js';
+import type { ElectionObserver } from '../../../lib/operate/leadership.js';
+import type { MasterReply, MasterRequest } from '../../../lib/masters/master.interface.js';
 import { Campaign, type Leadership } from '../../../lib/leader/campaign.js';
 
 import { MachineClock } from './machine-clock.js';
@@ -66,7 +66,7 @@ export class Instance {
     this.clock = new MachineClock(stage.clock);
     const { clock } = this;
     const masters = stage.masters.map((master) => this.linkTo(master));
-    this.locks = locks ?? memoryLockService({ masters, clock, instance: name, ttl: TTL, maxHold: '1m' });
+    this.locks = locks ?? memoryLockService({ masters, clock, instance: name, ttl: TTL, maxTtl: '30s', maxHold: '1m' });
     const note = (event: string): void => void stage.events.push(`${name} ${event}`);
     this.campaign = new Campaign(
       { name: 'outbox', resource: RESOURCE, ttl: TTL, data: () => this.data() },

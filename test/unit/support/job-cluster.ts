@@ -1,7 +1,5 @@
-import type { StateReading } from '../../../lib/core/state/lock-state.js';
+import type { StateReading } from '../../../lib/fencing/lock-state.js';
 import type { HeldJob, JobContext } from '../../../lib/schedule/job-locks.js';
-import type { Clock } from '../../../lib/core/clock.js';
-import type { ManualClock } from '../../../lib/memory/manual-clock.js';
 
 /** A lock that the cluster has granted. */
 interface Grant {
@@ -10,39 +8,25 @@ interface Grant {
   isReleased: boolean;
 }
 
-interface Caller {
-  readonly instance: string;
-  readonly clock: Clock;
-}
-
 interface Waiter {
   readonly instance: string;
   readonly grant: () => void;
 }
 
-/**
- * The locks and records of jobs, as several instances share them: one holder at a time, first come first served. The clock
- * of the masters is that of the test; an instance may have another.
- */
+/** The locks and records of jobs, as several instances share them: one holder at a time, first come first served. */
 export class JobCluster {
   /** The records by resource. A value passes through JSON, as on its way to the masters. */
   readonly values = new Map<string, string>();
   /** What the next readings say beside the value. */
-  certainty: { readonly isCertain: boolean; readonly bornAt: number | undefined } = {
-    ...{ isCertain: true, bornAt: undefined },
-  };
-  /** How far the clocks of the masters are ahead of that of the test, by their names. Absent ones do not answer. */
-  clocks: Readonly<Record<string, number>> = { m1: 0, m2: 0, m3: 0 };
+  since: number | undefined;
   /** What the next attempts to store fail with. */
   readonly failures: Error[] = [];
   private readonly holders = new Map<string, Grant>();
   private readonly waiting = new Map<string, Waiter[]>();
 
-  constructor(private readonly clock: ManualClock) {}
-
-  /** The locks as one instance sees them, which has a clock of its own. */
-  of(instance: string, clock: Clock = this.clock): JobContext['locks'] {
-    return { hold: ([resource = ''], { signal }) => this.hold({ instance, clock }, resource, signal) };
+  /** The locks as one instance sees them. */
+  of(instance: string): JobContext['locks'] {
+    return { hold: ([resource = ''], { signal }) => this.hold(instance, resource, signal) };
   }
 
   /** The instances that wait for a resource. */
@@ -68,7 +52,7 @@ export class JobCluster {
     return json === undefined ? undefined : JSON.parse(json);
   }
 
-  private async hold({ instance, clock }: Caller, resource: string, signal: AbortSignal): Promise<HeldJob> {
+  private async hold(instance: string, resource: string, signal: AbortSignal): Promise<HeldJob> {
     signal.throwIfAborted();
     if (this.holders.has(resource)) {
       await new Promise<void>((grant, reject) => {
@@ -84,10 +68,10 @@ export class JobCluster {
     }
     const grant: Grant = { instance, lost: new AbortController(), isReleased: false };
     this.holders.set(resource, grant);
-    return this.heldJob(resource, grant, clock);
+    return this.heldJob(resource, grant);
   }
 
-  private heldJob(resource: string, grant: Grant, clock: Clock): HeldJob {
+  private heldJob(resource: string, grant: Grant): HeldJob {
     const { lost } = grant;
     const assertHeld = (): void => {
       if (lost.signal.aborted) throw lost.signal.reason;
@@ -98,23 +82,14 @@ export class JobCluster {
       get isHeld() {
         return !lost.signal.aborted && !grant.isReleased;
       },
-      get isKept() {
-        return this.isHeld;
-      },
       get loss() {
         return lost.signal.aborted ? (lost.signal.reason as Error) : undefined;
       },
       assertHeld,
-      assertKept: () => Promise.resolve().then(assertHeld),
       state: {
         read: async (): Promise<StateReading> => {
           assertHeld();
-          const { wall } = this.clock.read();
-          const at = clock.read();
-          const { isCertain, bornAt } = this.certainty;
-          const clocks = Object.entries(this.clocks).map(([master, ahead]) => ({ master, time: wall + ahead, at }));
-          const dataAge = bornAt === undefined ? undefined : wall - bornAt;
-          return { value: this.value(resource), clocks, isCertain, dataAge };
+          return { value: this.value(resource), since: this.since };
         },
         store: async (_: string, value: unknown): Promise<void> => {
           assertHeld();

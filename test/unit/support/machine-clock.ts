@@ -1,4 +1,4 @@
-import type { Clock, Instant, Timer } from '../../../lib/core/clock.js';
+import type { Clock, Instant, Timer } from '../../../lib/redlock/clock.js';
 import type { ManualClock } from '../../../lib/memory/manual-clock.js';
 
 /** The clocks of a machine: its masters are on others, whose clocks stay right. */

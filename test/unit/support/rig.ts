@@ -1,13 +1,13 @@
-import type { Clock } from '../../../lib/core/clock.js';
-import type { LockLostError } from '../../../lib/core/errors.js';
-import type { Lock } from '../../../lib/core/lock.js';
-import { type LockObserver, ObserverHub, type OnHeld } from '../../../lib/core/observer.js';
-import { Redlock } from '../../../lib/core/redlock.js';
-import { resolveResources } from '../../../lib/core/settings/resources.js';
-import type { MasterRequest } from '../../../lib/core/master.interface.js';
-import type { AcquireOptions, RedlockOptions } from '../../../lib/core/settings/options.js';
-import { resolveCall, resolveSettings } from '../../../lib/core/settings/settings.js';
-import type { Witness } from '../../../lib/core/witness.interface.js';
+import type { Clock } from '../../../lib/redlock/clock.js';
+import type { LockLostError } from '../../../lib/redlock/errors.js';
+import type { Lock } from '../../../lib/locks/lock.js';
+import { type LockObserver, ObserverHub, type OnHeld } from '../../../lib/operate/observer.js';
+import { TOKEN_LENGTH } from '../../../lib/redlock/holder.js';
+import { LockManager } from '../../../lib/locks/lock-manager.js';
+import { resolveResources } from '../../../lib/settings/resources.js';
+import type { MasterRequest } from '../../../lib/masters/master.interface.js';
+import type { AcquireOptions, RedlockOptions } from '../../../lib/settings/options.js';
+import { resolveCall, resolveSettings } from '../../../lib/settings/settings.js';
 import { type Behaviour, ScriptedMaster } from './scripted-master.js';
 import { TestClock } from './test-clock.js';
 
@@ -15,7 +15,6 @@ export interface RigOptions extends RedlockOptions {
   masters?: number;
   /** An additional observer. */
   observer?: LockObserver;
-  witness?: Witness;
   /** The clock of the process, if that of the masters is another one. */
   clockOf?: (masters: TestClock) => Clock;
 }
@@ -30,7 +29,7 @@ let tokens = 0;
 export class Rig {
   readonly clock: TestClock;
   readonly masters: readonly ScriptedMaster[];
-  readonly redlock: Redlock;
+  readonly redlock: LockManager;
   readonly losses: LockLostError[] = [];
   readonly silences: string[] = [];
   /** The value of every random fraction. */
@@ -43,15 +42,16 @@ export class Rig {
     masterSilent: (name) => this.silences.push(name),
   };
 
-  constructor({ masters = 3, observer, witness, clockOf, ...options }: RigOptions = {}, shared?: Rig) {
+  constructor({ masters = 3, observer, clockOf, ...options }: RigOptions = {}, shared?: Rig) {
     this.clock = shared?.clock ?? new TestClock();
     this.masters =
       shared?.masters ?? Array.from({ length: masters }, (_, i) => new ScriptedMaster(this.clock, `m${i + 1}`));
-    this.settings = resolveSettings(options);
-    this.redlock = new Redlock(this.masters, this.settings, {
+    // A round that times out ends long before the wait of any test does.
+    const masterTimeout = Math.min(50, Number(options.ttl ?? Infinity) / 4);
+    this.settings = resolveSettings({ masterTimeout, ...options });
+    this.redlock = new LockManager(this.masters, this.settings, {
       clock: clockOf?.(this.clock) ?? this.clock,
-      random: { token: () => `secret-${++tokens}`, fraction: () => this.fraction },
-      witness,
+      random: { token: () => `secret-${++tokens}`.padEnd(TOKEN_LENGTH, '-'), fraction: () => this.fraction },
       observer: new ObserverHub((error) => this.faults.push(error)).add(this.own, ...(observer ? [observer] : []))
         .observer,
     });
@@ -59,7 +59,7 @@ export class Rig {
 
   acquire(resource: string | readonly string[], options: Request = {}, onHeld: OnHeld = 'fail'): Promise<Lock> {
     const call = resolveCall(this.settings, options);
-    return this.redlock.acquire(resolveResources('resource', resource), call, onHeld);
+    return this.redlock.acquire(resolveResources('resource', resource), call, { onHeld });
   }
 
   /** Acquires, and lets everything happen that takes no time. */

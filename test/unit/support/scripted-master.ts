@@ -4,9 +4,9 @@ import type {
   MasterIdentity,
   ReplyCallback,
   MasterRequest,
-  UnreachableReply,
   NotificationListener,
-} from '../../../lib/core/master.interface.js';
+} from '../../../lib/masters/master.interface.js';
+import type { UnreachableReply } from '../../../lib/redlock/server.js';
 import { MemoryMaster } from '../../../lib/memory/memory-master.js';
 import type { TestClock } from './test-clock.js';
 
@@ -66,7 +66,6 @@ export class ScriptedMaster implements Master {
   readonly memory: MemoryMaster;
   readonly asked: Asked[] = [];
   behaviour: Behaviour = obeys;
-  reconnects = 0;
   closed = false;
   /** The result of `identity`. */
   known: MasterIdentity = {};
@@ -125,10 +124,6 @@ export class ScriptedMaster implements Master {
 
   get isQuarantined(): boolean {
     return this.known.quarantine !== undefined;
-  }
-
-  reconnect(): void {
-    this.reconnects++;
   }
 
   onReady(listener: () => void): void {

@@ -1,11 +1,11 @@
-import { type MasterState, type MasterStatus, type RedlockStatus, summarize } from '../../../lib/core/health/status.js';
+import { type MasterState, type MasterStatus, type RedlockStatus, summarize } from '../../../lib/operate/status.js';
 
 export const voting = (master: string): MasterStatus => ({ master, state: 'voting' });
 
 export const down = (master: string): MasterStatus => ({ master, state: 'down', reason: 'gone' });
 
 export const quarantined = (master: string, remaining: number): MasterStatus => ({
-  ...{ master, state: 'quarantined', reason: 'it was restarted', remaining },
+  ...{ master, state: 'quarantined', reason: 'waits after a restart', remaining },
 });
 
 export function summaryOf(...masters: readonly MasterStatus[]): RedlockStatus {

@@ -1,0 +1,103 @@
+import 'reflect-metadata';
+import { afterAll, afterEach, expect, it } from '@jest/globals';
+import { Injectable } from '@nestjs/common';
+import { ScheduleModule } from '@nestjs/schedule';
+import { LockService, RedlockModule, WithLock } from 'nestjs-redlock';
+import { type JobRun, LockedCron, RedlockScheduleModule } from 'nestjs-redlock/schedule';
+import { DelayingProxy } from '../benchmark/proxy/delaying-proxy.mjs';
+import { sharedMasters } from '../integration/support/shared-masters.js';
+import { boot, closeAll, logs } from './support/applications.js';
+
+/** Longer and shorter than `masterTimeout`, in milliseconds. */
+const BLOCKS = [20, 300, 80, 260, 150, 300, 40, 280];
+/** Between two turns with calls, in milliseconds: time for the rounds of the jobs. */
+const GAP = 100;
+/** Of the job with a schedule, in milliseconds. */
+const PERIOD = 2_000;
+const TICKS = 5;
+
+@Injectable()
+class Jobs {
+  readonly ticks: number[] = [];
+  ran = 0;
+
+  @LockedCron(`*/${PERIOD / 1_000} * * * * *`, { name: 'report' })
+  async report({ scheduledFor }: JobRun): Promise<void> {
+    this.ticks.push(scheduledFor.getTime());
+  }
+
+  @WithLock('clean-up', { onLocked: 'skip' })
+  async cleanUp(): Promise<void> {
+    this.ran++;
+  }
+
+  @WithLock('mail', { onLocked: 'skip' })
+  async mail(): Promise<void> {
+    this.ran++;
+  }
+
+  @WithLock('statistics', { onLocked: 'skip' })
+  async statistics(): Promise<void> {
+    this.ran++;
+  }
+}
+
+function block(milliseconds: number): void {
+  const end = performance.now() + milliseconds;
+  while (performance.now() < end);
+}
+
+const sleep = (milliseconds: number) => new Promise<void>((resolve) => setTimeout(resolve, milliseconds));
+
+const masters = sharedMasters(3);
+const proxies: DelayingProxy[] = [];
+
+afterEach(closeAll);
+afterAll(() => Promise.all(proxies.map((proxy) => proxy.end())));
+
+/** An application whose masters are this far away. */
+async function start(roundTrip: number) {
+  const proxy = await DelayingProxy.start(masters.urls);
+  proxies.push(proxy);
+  await proxy.delayBy(roundTrip);
+  const options = { keyPrefix: `away-${roundTrip}:`, restartGuard: false };
+  const app = await boot({
+    imports: [
+      RedlockModule.forRoot({ masters: [...proxy.urls], ...options }),
+      ScheduleModule.forRoot(),
+      RedlockScheduleModule,
+    ],
+    providers: [Jobs],
+  });
+  return { roundTrip, jobs: app.get(Jobs), locks: app.get(LockService) };
+}
+
+// Protocol 4.1 and 4.7
+it('A process that computes in blocks loses no run of its jobs, and finds fault with no master', async () => {
+  const applications = [await start(0), await start(2), await start(6)];
+  const calls: Promise<unknown>[] = [];
+  const votes: boolean[] = [];
+  const until = Date.now() + (TICKS + 1) * PERIOD;
+  for (let turn = 0; Date.now() < until; turn++) {
+    for (const { jobs, locks } of applications) {
+      // Before the calls: a probe sends what waits for the end of the turn.
+      void locks.probe().then(({ canVote }) => votes.push(canVote));
+      calls.push(jobs.cleanUp(), jobs.mail(), jobs.statistics());
+    }
+    block(BLOCKS[turn % BLOCKS.length]!);
+    await sleep(GAP);
+    await Promise.allSettled(calls);
+  }
+  const failed = (await Promise.allSettled(calls)).filter(({ status }) => status === 'rejected');
+  expect(failed).toEqual([]);
+  for (const { roundTrip, jobs } of applications) {
+    expect({ roundTrip, ran: jobs.ran }).toEqual({ roundTrip, ran: calls.length / applications.length });
+    const [first = 0] = jobs.ticks;
+    // The last one may still be under way.
+    const ticks = jobs.ticks.slice(0, TICKS);
+    expect({ roundTrip, ticks }).toEqual({ roundTrip, ticks: ticks.map((_, index) => first + index * PERIOD) });
+    expect(ticks).toHaveLength(TICKS);
+  }
+  expect(votes).not.toContain(false);
+  expect(logs.filter((line) => /^(?:warn|error)/.test(line))).toEqual([]);
+}, 120_000);

@@ -1,0 +1,302 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { HomeMasters } from '../../../lib/waiting/home-masters.js';
+import { LinkedList, ListMember } from '../../../lib/redlock/linked-list.js';
+import { WaitQueue } from '../../../lib/waiting/process-queue.js';
+import { Waiter } from '../../../lib/waiting/waiter.js';
+import { LockNotAcquiredError } from '../../../lib/waiting/lock-not-acquired.error.js';
+import { hash, mix } from '../../../lib/settings/keyspace.js';
+import { CircuitBreakerMaster } from '../../../lib/masters/circuit-breaker-master.js';
+import type { Lock } from '../../../lib/locks/lock.js';
+import { ManualClock } from '../../../lib/memory/manual-clock.js';
+import { MemoryMaster } from '../../../lib/memory/memory-master.js';
+import { SystemClock } from '../../../lib/runtime/system-clock.js';
+import { resolveCall, resolveSettings } from '../../../lib/settings/settings.js';
+import { fc } from '../../support/properties.js';
+import { Rig } from '../support/rig.js';
+import { after, tellsAfter } from '../support/scripted-master.js';
+import { TestClock } from '../support/test-clock.js';
+
+let rig: Rig;
+
+beforeEach(() => void (rig = new Rig()));
+
+/** Acquires, records its turn, and releases. */
+function takeTurn(rig: Rig, name: string, turns: string[], resource: string | string[] = 'a', wait = 60_000) {
+  const turn = rig.acquire(resource, { wait }).then(async (lock: Lock) => {
+    turns.push(name);
+    await lock.release();
+  });
+  return rig.follow(turn);
+}
+
+function waiter(): Waiter {
+  const call = resolveCall(resolveSettings({}), { wait: 1_000 });
+  return new Waiter({ clock: new TestClock(), observer: {}, resources: [], call });
+}
+
+describe('The turn of this process, of which a master notifies it,', () => {
+  function waiting() {
+    const queue = new WaitQueue();
+    const first = waiter();
+    return { queue, first, entry: queue.join(['a'], first) };
+  }
+
+  it('goes to the first waiter, which is woken', async () => {
+    const { queue, first } = waiting();
+    expect([queue.notify('a', 'm1'), queue.notify('b', 'm1')]).toEqual([true, false]);
+    expect(await first.pause()).toBe('reserved');
+  });
+
+  it.each(['its wait has ended', 'it has become the holder'])('is passed on by the first one if %s', (what) => {
+    const { queue, first, entry } = waiting();
+    queue.join(['a'], waiter());
+    if (what === 'its wait has ended') first.end();
+    else entry.becomeHolder();
+    expect(queue.notify('a', 'm1')).toBe(false);
+    entry.leave();
+    expect(queue.notify('a', 'm1')).toBe(true);
+  });
+});
+
+describe('Waiters of one process', () => {
+  // Protocol 5.2
+  it('are served first come, first served', async () => {
+    const first = await rig.lock('a');
+    const turns: string[] = [];
+    const names = Array.from({ length: 50 }, (_, i) => `${i}`);
+    for (const name of names) takeTurn(rig, name, turns);
+    await rig.clock.advance(10);
+    expect(turns).toEqual([]);
+    await first.release();
+    await rig.clock.advance(0);
+    for (let i = 0; i < 50; i++) await rig.clock.settle();
+    expect([turns, rig.clock.now]).toEqual([names, 10]);
+  });
+
+  it('cause no traffic behind the holder', async () => {
+    await rig.lock('a', { ttl: 30_000 });
+    for (let i = 0; i < 100; i++) takeTurn(rig, `${i}`, [], 'a', 5_000);
+    await rig.clock.advance(4_000);
+    expect(rig.counts('acquire')).toEqual([1, 1, 1]);
+  });
+
+  it('cause no traffic behind the one that contends, even when they give up', async () => {
+    const countWith = async (waiters: number): Promise<number> => {
+      rig = new Rig();
+      await rig.peer().lock('a', { ttl: 30_000 });
+      takeTurn(rig, 'head', []);
+      for (let i = 0; i < waiters; i++) takeTurn(rig, `${i}`, [], 'a', 500 + 10 * i);
+      await rig.clock.advance(4_000);
+      return rig.masters[0]!.requests('acquire').length;
+    };
+    expect(await countWith(100)).toBe(await countWith(0));
+  });
+
+  it('leave at once when their time is over, and those behind them move up', async () => {
+    const holder = await rig.lock('a');
+    const turns: string[] = [];
+    const impatient = takeTurn(rig, 'impatient', turns, 'a', 100);
+    takeTurn(rig, 'patient', turns);
+    await rig.clock.advance(200);
+    expect(impatient).toMatchObject({ at: 100, reason: expect.any(LockNotAcquiredError) });
+    await rig.settle(holder.release());
+    expect(turns).toEqual(['patient']);
+  });
+
+  it('move up when the lock in front is lost', async () => {
+    await rig.lock('a', { ttl: 1_000, extend: false });
+    const turns: string[] = [];
+    const next = takeTurn(rig, 'next', turns);
+    await rig.clock.advance(2_000);
+    expect([turns, next.at]).toEqual([['next'], 1_000 - 12]);
+  });
+
+  it('move up when a lock that bypassed the queue is released', async () => {
+    const other = rig.peer();
+    const theirs = await other.lock('a', { ttl: 30_000 });
+    rig.fraction = 0.999;
+    const turns: string[] = [];
+    const patient = takeTurn(rig, 'patient', turns);
+    await rig.clock.advance(3_000);
+    await theirs.release();
+    const hasty = await rig.lock('a', { wait: 0 });
+    await rig.clock.advance(1_000);
+    expect(turns).toEqual([]);
+    await rig.settle(hasty.release());
+    expect(patient.at).toBe(rig.clock.now);
+  });
+
+  it('for several resources cannot wait for each other in a circle', async () => {
+    const holder = await rig.lock(['a', 'b', 'c']);
+    const turns: string[] = [];
+    const pairs = [
+      ['a', 'b'],
+      ['b', 'a'],
+      ['b', 'c'],
+      ['c', 'a'],
+      ['c', 'b', 'a'],
+      ['a', 'c'],
+    ];
+    const all = pairs.map((pair) => takeTurn(rig, pair.join(), turns, pair));
+    await holder.release();
+    await rig.clock.advance(100);
+    for (const { state } of all) expect(state).toBe('fulfilled');
+    expect(turns).toEqual(pairs.map((pair) => pair.join()));
+  });
+});
+
+class Member extends ListMember<Member> {}
+
+it('A list of waiters does what an array does, whichever of them leaves, also twice', () => {
+  fc.assert(
+    fc.property(fc.array(fc.option(fc.nat(5))), (actions) => {
+      const list = new LinkedList<Member>();
+      const all: Member[] = [];
+      let expected: Member[] = [];
+      for (const leaving of actions) {
+        const member = leaving === null ? new Member() : all[leaving];
+        expected = expected.filter((other) => other !== member);
+        if (leaving === null) {
+          all.push(member!);
+          expected.push(member!);
+          list.add(member!);
+        } else if (member) {
+          list.remove(member);
+          list.remove(member);
+          // Otherwise, a reference to it would keep its neighbours from being freed.
+          expect([member.before, member.after]).toEqual([undefined, undefined]);
+        }
+      }
+      // The same members, not only equal ones.
+      expect(list.members.map((member) => all.indexOf(member))).toEqual(expected.map((member) => all.indexOf(member)));
+      expect([list.isEmpty, list.first === expected[0], list.last === expected.at(-1)]).toEqual([
+        ...[expected.length === 0, true, true],
+      ]);
+    }),
+  );
+});
+
+const NAMES = [1, 2, 3, 4, 5].map((i) => `10.0.0.${i}:6379`);
+
+function homesOf(names: readonly string[]) {
+  const clock = new ManualClock();
+  const masters = names.map((name) => new MemoryMaster(clock, name));
+  const watched = masters.map((master) => new CircuitBreakerMaster(master, new SystemClock(), 50, {}, () => undefined));
+  return { clock, masters, watched, homeMasters: new HomeMasters(watched, clock) };
+}
+
+// Protocol 5.3
+describe('The home master of a key', () => {
+  it('is the same for processes that list the masters in another order', () => {
+    const [here, there] = [homesOf(NAMES), homesOf([3, 0, 4, 2, 1].map((i) => NAMES[i]!))];
+    for (const down of [undefined, NAMES[1], NAMES[4]]) {
+      for (const { masters } of [here, there]) masters.find(({ name }) => name === down)?.takeDown();
+      for (let i = 0; i < 100; i++) {
+        expect(here.homeMasters.of(`key ${i}`)?.name).toBe(there.homeMasters.of(`key ${i}`)?.name);
+      }
+    }
+  });
+
+  it('is the same for processes that reach the servers at other addresses', () => {
+    const sites = ['here', 'there'].map((site) => {
+      const { masters, watched, homeMasters } = homesOf(NAMES.map((_, index) => `${site}:${(index * 7) % 5}`));
+      masters.forEach((master, index) => {
+        master.identity = () => ({ run: `run ${index}` });
+        master.bringUp();
+      });
+      return { watched, homeMasters };
+    });
+    for (let i = 0; i < 100; i++) {
+      const [here, there] = sites.map(({ watched, homeMasters }) => watched.indexOf(homeMasters.of(`key ${i}`)!));
+      expect(here).toBe(there);
+    }
+  });
+
+  it.each([
+    ['differs between keys, so that the load is spread', undefined, 5, 850],
+    ['moves to all remaining masters alike when a master is down', 1, 4, 1_062],
+  ])('%s', (_, down, masters, least) => {
+    const { homeMasters, masters: all } = homesOf(NAMES);
+    if (down !== undefined) all[down]?.takeDown();
+    const shares = new Map<string | undefined, number>();
+    for (let i = 0; i < 5_000; i++) {
+      const name = homeMasters.of(`order:${i}`)?.name;
+      shares.set(name, (shares.get(name) ?? 0) + 1);
+    }
+    expect(shares.size).toBe(masters);
+    for (const share of shares.values()) expect(share).toBeGreaterThan(least);
+  });
+
+  it('stays where it is when a master is added, unless it moves to the new one', () => {
+    const [before, after] = [homesOf(NAMES.slice(0, 4)), homesOf(NAMES)];
+    for (let i = 0; i < 1_000; i++) {
+      const name = after.homeMasters.of(`order:${i}`)?.name;
+      expect([before.homeMasters.of(`order:${i}`)?.name, NAMES[4]]).toContain(name);
+    }
+  });
+
+  it('is the next usable master while one is down, if there is one, and the same as before when it is back', () => {
+    const { homeMasters, masters } = homesOf(NAMES.slice(2));
+    const before = homeMasters.of('key');
+    const master = masters.find(({ name }) => name === before?.name);
+    master?.takeDown();
+    expect([before, undefined]).not.toContain(homeMasters.of('key'));
+    for (const other of masters) other.takeDown();
+    expect(homeMasters.of('key')).toBeUndefined();
+    master?.bringUp();
+    expect(homeMasters.of('key')).toBe(before);
+  });
+});
+
+it('A crowd is remembered for a second after its last sign', async () => {
+  const { homeMasters, clock } = homesOf(NAMES);
+  const contended = (): boolean[] => ['a', 'b', 'x'].map((key) => homeMasters.areContended([key]));
+  homeMasters.noteContention(['a', 'b']);
+  expect(homeMasters.areContended(['x', 'b'])).toBe(true);
+  await clock.advance(999);
+  expect(contended()).toEqual([true, true, false]);
+  homeMasters.noteContention(['a']);
+  await clock.advance(1);
+  expect(contended()).toEqual([true, false, false]);
+  await clock.advance(999);
+  expect(contended()).toEqual([false, false, false]);
+  expect(clock.pendingTimers).toBe(0);
+});
+
+// Processes of different versions agree on the home master of a key and on the counters of its tokens.
+// Protocol 5.3 and 9.1
+describe('A hash', () => {
+  it.each([
+    ['', 0x811c9dc5],
+    ['a', 0xe40c292c],
+    ['foobar', 0xbf9cf968],
+  ])('of %j is that of FNV-1a', (text, expected) => expect(hash(text)).toBe(expected));
+
+  it.each([
+    [0, 0],
+    [1, 0x514e28b7],
+    [2, 0x30f4c306],
+    [0xffffffff, 0x81f16f39],
+  ])('of %i is mixed as MurmurHash3 does', (number, expected) => expect(mix(number)).toBe(expected));
+});
+
+it.each([[[900]], [[1_100]], [[1, 1, 1, 1, 1_100]]])(
+  'A process whose waiters always want the lock again lets another one in between sections of %p ms',
+  async (sections) => {
+    const other = rig.peer();
+    rig.scriptAll(after(1, tellsAfter(1)));
+    let count = 0;
+    const work = async (): Promise<void> => {
+      while (count < 100) {
+        const lock = await rig.acquire('a', { ttl: 10_000, wait: 600_000 });
+        await new Promise<void>((resolve) => void rig.clock.schedule(sections[count++ % sections.length]!, resolve));
+        await lock.release();
+      }
+    };
+    for (let worker = 0; worker < 3; worker++) void work();
+    await rig.clock.advance(50);
+    const theirs = other.follow(other.acquire('a', { ttl: 10_000, wait: 5_000 }));
+    await rig.clock.advance(5_000);
+    expect(theirs.state).toBe('fulfilled');
+  },
+);
