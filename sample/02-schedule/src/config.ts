@@ -28,9 +28,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       enabled: env.LOCKS !== 'off',
       // Names the instance in the history of the jobs.
       instance,
-      // `maxTtl` limits the wait for masters that lost their data while too few others can be read.
+      // New masters, and those that were restarted, vote after this time.
       ttl: '4s',
-      maxTtl: '4s',
     },
   };
 }

@@ -169,7 +169,7 @@ describe('The configuration', () => {
       port: 1,
       store: 'folder',
       timers: true,
-      locks: { masters: ['redis://a', 'redis://b'], enabled: false, instance: 'x', ttl: '4s', maxTtl: '4s' },
+      locks: { masters: ['redis://a', 'redis://b'], enabled: false, instance: 'x', ttl: '4s' },
     });
   });
 });

@@ -26,9 +26,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     freeze: env.FREEZE === 'on',
     locks: {
       masters: urls.split(',').map((url) => url.trim()),
+      // No lock lives longer on a master, so a new or restarted one waits only this long before it votes.
       ttl: TTL,
-      // No lock lives longer on a master, so a master that lost its data waits only this long.
-      maxTtl: TTL,
     },
   };
 }

@@ -29,9 +29,8 @@ const JOBS: readonly Job[] = [
 ];
 
 const LOCKS: RedlockOptions = {
+  // When two masters restart at once, neither votes for this long.
   ttl: '3s',
-  // When two masters restart at once, neither votes for this long, which makes the state visible.
-  maxTtl: '8s',
   // Several processes start together here, and a page is drawn. A busy machine must not make a master seem silent.
   masterTimeout: '200ms',
 };

@@ -2,7 +2,7 @@ import type { Config } from '../src/config.js';
 
 /**
  * The lock of one job changes hands constantly. The lock of the other is always held, and ends only if it is lost. A
- * master that was restarted is in quarantine for about 6 s, long enough to be seen on a busy machine.
+ * master that was restarted is in quarantine for 5 s, long enough to be seen on a busy machine.
  */
 export const CONFIG: Config = {
   port: 0,

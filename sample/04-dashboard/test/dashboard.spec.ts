@@ -88,20 +88,21 @@ describe('The dashboard', () => {
       return shown;
     };
     await page.press('Restart master 1');
-    // The first quarantine may be shorter: its length is final when the other masters have reported the ttls in use.
     const fellTo = (seconds: number[]): number[] => seconds.filter((left, i) => left < (seconds[i - 1] ?? 0));
-    // The ttl in use and its drift.
-    await until(watch, (seconds) => fellTo(seconds).some((left) => left > 1 && left <= 3.1));
-    // `maxTtl` and its drift.
-    expect(Math.max(...shown)).toBeLessThanOrEqual(5.1);
+    await until(watch, (seconds) => fellTo(seconds).some((left) => left > 1));
+    // `maxTtl`.
+    expect(Math.max(...shown)).toBeLessThanOrEqual(5);
     await seen(page.master(1).getByText('voting', { exact: true }));
     await seen(page.inLog(/Master 1 is quarantined for \d\.\d s/));
     await seen(page.inLog('Master 1 votes'));
   });
 
-  it('shows a paused master as silent, without any loss', async () => {
+  it('shows that a paused master does not answer, without any loss', async () => {
+    // Master 1, which has restarted, counts for the locks that were held meanwhile only after one more extension.
+    await page.untilHandedOn();
     await page.press('Pause master 2');
-    await seen(page.master(2).getByText('silent', { exact: true }));
+    // Its connections are replaced once nothing has arrived over them for a while.
+    await seen(page.master(2).getByText(/^(silent|down)$/));
     expect(processStateOf(2)).toMatch(/^T/);
     await page.untilHandedOn();
     expect(await page.figure('losses')).toBe(0);
@@ -110,7 +111,7 @@ describe('The dashboard', () => {
   it('shows a loss when a second master is paused, and the holder of the lock when both resume', async () => {
     await page.press('Pause master 3');
     await page.untilStatus('No quorum: 1 of 3 masters vote');
-    await seen(page.lock('endless').getByLabel('master 3: does not say, it is silent'));
+    await seen(page.lock('endless').getByLabel(/^master 3: does not say, it is (silent|down)$/));
     await seen(page.inLog(/[ABC] lost endless after .*: its validity ended before a quorum extended it/));
     await seen(page.alert(/Latest loss, .*[ABC] lost /));
     await seen(page.page.locator('#timeline .loss'));

@@ -22,7 +22,7 @@ export class AccountsController {
 
   /** Waits for its turn. The key function receives the arguments, so the payload must be the first one. */
   @MessagePattern('accounts.deposit')
-  @WithLock(keyOf, '5s')
+  @WithLock(keyOf, '2s')
   async deposit(@Payload() { account, amount }: Booking): Promise<Receipt> {
     await this.bank.book(account, amount);
     return { booked: amount };
@@ -34,7 +34,7 @@ export class AccountsController {
    */
   @MessagePattern('accounts.close')
   @UseInterceptors(
-    LockInterceptor((context) => keyOf(context.switchToRpc().getData<Booking>()), { ttl: '5s', wait: 0 }),
+    LockInterceptor((context) => keyOf(context.switchToRpc().getData<Booking>()), { ttl: '2s', wait: 0 }),
   )
   async close(@Payload() { account, amount }: Booking): Promise<Receipt> {
     await this.bank.book(account, -amount);

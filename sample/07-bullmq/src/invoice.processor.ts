@@ -28,7 +28,7 @@ export class InvoiceProcessor extends WorkerHost {
   }
 
   /** Does not wait: a waiting job would occupy one of the worker's four slots that other customers could use. */
-  @WithLock(({ customer }: Invoice) => `customer:${customer}`, { ttl: '10s', wait: 0 })
+  @WithLock(({ customer }: Invoice) => `customer:${customer}`, { ttl: '2s', wait: 0 })
   private async charge(invoice: Invoice): Promise<void> {
     await this.billing.charge(invoice);
   }

@@ -16,7 +16,7 @@ export class CartsResolver {
 
   /** The key function receives the arguments of the method in their order. A second checkout is refused. */
   @Mutation(() => Cart)
-  @WithLock((id: string) => `cart:${id}`, { ttl: '5s', wait: 0 })
+  @WithLock((id: string) => `cart:${id}`, { ttl: '2s', wait: 0 })
   async checkOut(@Args('id', { type: () => ID }) id: string): Promise<Cart> {
     await this.payments.charge(id);
     this.paid.add(id);

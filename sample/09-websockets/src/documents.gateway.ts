@@ -20,7 +20,7 @@ export class DocumentsGateway {
    * would receive the socket.
    */
   @SubscribeMessage('publish')
-  @WithLock(({ document }: Publication) => `document:${document}`, { ttl: '5s', wait: 0 })
+  @WithLock(({ document }: Publication) => `document:${document}`, { ttl: '2s', wait: 0 })
   async publish(@MessageBody() { document }: Publication): Promise<WsResponse<Publication>> {
     await this.renderer.render(document);
     return { event: 'published', data: { document } };

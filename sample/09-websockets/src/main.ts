@@ -3,7 +3,7 @@ import { NestFactory } from '@nestjs/core';
 import { WsAdapter } from '@nestjs/platform-ws';
 import { AppModule } from './app.module.js';
 
-const locks = { masters: (process.env.REDLOCK_MASTERS ?? '').split(','), ttl: '5s' } as const;
+const locks = { masters: (process.env.REDLOCK_MASTERS ?? '').split(','), ttl: '2s' } as const;
 const app = await NestFactory.create(AppModule.register(locks));
 app.useWebSocketAdapter(new WsAdapter(app));
 app.enableShutdownHooks();

@@ -12,7 +12,7 @@ export class ExportsController {
    */
   @Get()
   @UseInterceptors(
-    LockInterceptor((context) => keyOf(context.switchToHttp().getRequest<Request>().params.id), { ttl: '5s', wait: 0 }),
+    LockInterceptor((context) => keyOf(context.switchToHttp().getRequest<Request>().params.id), { ttl: '2s', wait: 0 }),
   )
   read(@Param('id') id: string): StreamableFile {
     return new StreamableFile(this.exports.rows(id), { type: 'text/csv' });
@@ -21,7 +21,7 @@ export class ExportsController {
   /** Holds the lock until the promise has settled. The key is the same, so an export is not read during a refresh. */
   @Post('refresh')
   @HttpCode(204)
-  @WithLock((id: string) => keyOf(id), { ttl: '5s', wait: 0 })
+  @WithLock((id: string) => keyOf(id), { ttl: '2s', wait: 0 })
   async refresh(@Param('id') id: string): Promise<void> {
     await this.exports.refresh(id);
   }

@@ -12,7 +12,7 @@ await database.query('CREATE TABLE IF NOT EXISTS stock (item text PRIMARY KEY, c
 for (const statement of fenceMigration(database.dialect)) await database.query(statement);
 await database.query("INSERT INTO stock VALUES ('teapot', 10) ON CONFLICT (item) DO NOTHING");
 
-const locks = { masters: REDLOCK_MASTERS.split(','), ttl: '5s' } as const;
+const locks = { masters: REDLOCK_MASTERS.split(','), ttl: '2s' } as const;
 const lock = LOCK === 'inside' ? 'inside' : 'outside';
 const app = await NestFactory.create(AppModule.register({ database, locks, lock }));
 app.enableShutdownHooks();

@@ -9,7 +9,7 @@ export class CartsController {
 
   /** The key contains the tenant of the request, although no argument names it. */
   @Post('checkout')
-  @WithLock((id: string) => tenantKey('cart', id), { ttl: '5s', wait: 0 })
+  @WithLock((id: string) => tenantKey('cart', id), { ttl: '2s', wait: 0 })
   async checkOut(@Param('id') id: string): Promise<void> {
     await this.payments.charge(id);
   }
@@ -18,7 +18,7 @@ export class CartsController {
   @Post('cancellation')
   @UseInterceptors(
     LockInterceptor((context) => tenantKey('cart', context.switchToHttp().getRequest<Request>().params.id), {
-      ttl: '5s',
+      ttl: '2s',
       wait: 0,
     }),
   )

@@ -21,8 +21,6 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
       masters: required(env, 'REDLOCK_MASTERS', 'the URLs of the masters with commas between').split(','),
       enabled: env.LOCKS !== 'off',
       ttl: TTL,
-      // Limits the wait for masters that lost their data while too few others can be read.
-      maxTtl: TTL,
       // Shorter than the time that the platform grants between SIGTERM and SIGKILL: 30 s in Kubernetes, 10 s in Docker.
       drainTimeout: (env.DRAIN_TIMEOUT ?? '8s') as Duration,
     },

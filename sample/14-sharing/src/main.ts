@@ -18,7 +18,7 @@ const { hostname, port } = new URL(CARRIER);
 if (process.argv[2] === 'carrier') {
   await once(standIn(CALLS_AT_A_TIME).listen(Number(port), hostname), 'listening');
 } else {
-  const locks = { masters: REDLOCK_MASTERS.split(','), ttl: '5s', enabled: LOCKS !== 'off' } as const;
+  const locks = { masters: REDLOCK_MASTERS.split(','), ttl: '2s', enabled: LOCKS !== 'off' } as const;
   const surroundings = { locks, carrier: new Carrier(CARRIER), prices: new PriceStore(STORE) };
   const app = await NestFactory.create(AppModule.register(surroundings));
   app.enableShutdownHooks();

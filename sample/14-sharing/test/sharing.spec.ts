@@ -60,7 +60,7 @@ afterEach(async () => {
 /** Starts two instances of the application. Requests go to them in turn and resolve with status and body. */
 async function startTwo({ enabled = true } = {}) {
   const { port } = carrier.address() as AddressInfo;
-  const locks = { masters: servers.map(({ url }) => url), ttl: '5s', enabled } as const;
+  const locks = { masters: servers.map(({ url }) => url), ttl: '2s', enabled } as const;
   const surroundings = { locks, carrier: new Carrier(`http://127.0.0.1:${port}`), prices };
   const urls: string[] = [];
   for (let instance = 0; instance < 2; instance++) {

@@ -17,7 +17,6 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     locks: {
       masters: required(env, 'REDLOCK_MASTERS', 'the URLs of the masters with commas between').split(','),
       ttl: TTL,
-      maxTtl: TTL,
     },
   };
 }

@@ -23,7 +23,7 @@ export class AccountsService {
    * to A cannot wait for each other.
    */
   async transfer(from: string, to: string, amount: number): Promise<void> {
-    await this.locks.withLock([`account:${from}`, `account:${to}`], '5s', async (lock) => {
+    await this.locks.withLock([`account:${from}`, `account:${to}`], '2s', async (lock) => {
       const [source, target] = await Promise.all([this.find(from), this.find(to)]);
       if (source.balance < amount) throw new UnprocessableEntityException(`Account ${from} has only ${source.balance}`);
 

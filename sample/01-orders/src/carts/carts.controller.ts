@@ -27,7 +27,7 @@ export class CartsController {
 
   /** Waits for its turn. */
   @Post('items')
-  @UseInterceptors(LockInterceptor(cartOf, '5s'))
+  @UseInterceptors(LockInterceptor(cartOf, '2s'))
   add(
     @Param('id') id: string,
     @Body('sku') sku: string,
@@ -38,7 +38,7 @@ export class CartsController {
 
   /** Does not wait: a second payment gets 423 at once. */
   @Post('checkout')
-  @UseInterceptors(LockInterceptor(cartOf, { ttl: '5s', wait: 0 }))
+  @UseInterceptors(LockInterceptor(cartOf, { ttl: '2s', wait: 0 }))
   checkOut(@Param('id') id: string): Promise<Cart> {
     return this.carts.checkOut(id);
   }

@@ -23,7 +23,7 @@ export class OrdersService {
   }
 
   /** Books a parcel only once per order, because each booking costs money. */
-  @WithLock((orderId: string) => `order:${orderId}`, '5s')
+  @WithLock((orderId: string) => `order:${orderId}`, '2s')
   async ship(orderId: string, by: string): Promise<Order> {
     const order = await this.find(orderId);
     if (order.status === 'shipped') throw new ConflictException(`Order ${orderId} is shipped already`);

@@ -39,8 +39,7 @@ export class ImportJob {
     await this.locks.withLock('import:checkpoint', { wait: '10s', signal: run.signal }, async (lock) => {
       const signal = AbortSignal.any([run.signal, lock.signal]);
       // Masters that lost their data may leave an older checkpoint: then some pages are imported again.
-      const read = () => lock.state.get<Checkpoint>({ onUncertain: 'newest' });
-      const checkpoint = await untilAnswered(read, signal);
+      const checkpoint = await untilAnswered(() => lock.state.get<Checkpoint>(), signal);
       const first = checkpoint?.tick === tick ? checkpoint.next : 0;
       for (let page = first; page < PAGES; page++) {
         await sleep(PAGE_TIME, undefined, { signal });

@@ -48,7 +48,7 @@ export async function surround(
       });
       for (let i = 0; i < 3; i++) masters.push(await RedisServer.start());
       REDIS_URLS = masters.map(({ url }) => url).join(',');
-      log(`Three masters have just been started: their votes count in ${TTL} ms and a second, when no lock is older.`);
+      log(`Three masters have just been started: they vote in ${TTL} ms, when no lock is older.`);
     }
     return { env: { DATABASE_URL: database.url, REDIS_URLS }, stop };
   } catch (error) {

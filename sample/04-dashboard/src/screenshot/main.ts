@@ -13,7 +13,7 @@ const SIZE = { width: 1280, height: 800 };
 const BEFORE = 30_000;
 const AFTER = 8_000;
 /** Elapsed quarantine of a master in the picture, in milliseconds. */
-const INTO_QUARANTINE = 2_500;
+const INTO_QUARANTINE = 1_000;
 
 Logger.overrideLogger(['error', 'fatal']);
 const app = await start({ ...readConfig(process.env), port: 0 });

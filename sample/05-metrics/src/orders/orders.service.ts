@@ -7,7 +7,7 @@ const PICKUP = 100;
 
 @Injectable()
 export class OrdersService {
-  @WithLock((id: string) => `order:${id}`, { ttl: '5s', onLocked: 'skip' })
+  @WithLock((id: string) => `order:${id}`, { ttl: '2s', onLocked: 'skip' })
   async ship(id: string): Promise<{ shipped: string } | undefined> {
     await sleep(PICKUP);
     return { shipped: id };

@@ -11,6 +11,8 @@ export async function causeEverything({ app, url }: Running, masters: readonly M
   const held = await locks.acquire('order:3', { ttl: '1s', extend: true });
   const isLost = new Promise((resolve) => held.signal.addEventListener('abort', resolve));
   for (const master of masters.slice(1)) master.pause();
+  // A master is silent once it leaves several requests unanswered.
+  await Promise.allSettled(['4', '5', '6'].map((order) => locks.acquire(`order:${order}`, { wait: 0 })));
   await isLost;
   for (const master of masters) master.resume();
   // Any answer shows that the masters are back.

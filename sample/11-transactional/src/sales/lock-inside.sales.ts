@@ -7,7 +7,7 @@ import { Sales } from './sales.js';
 @Injectable()
 export class LockInsideSales extends Sales {
   @Transactional()
-  @WithLock((item: string) => `stock:${item}`, '5s')
+  @WithLock((item: string) => `stock:${item}`, '2s')
   async sell(item: string, customer: string): Promise<number> {
     return this.sellOne(item, customer);
   }

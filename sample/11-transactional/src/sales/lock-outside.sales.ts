@@ -9,7 +9,7 @@ import { Sales } from './sales.js';
 export class LockOutsideSales extends Sales {
   @Inject(LockService) private readonly locks!: LockService;
 
-  @WithLock((item: string) => `stock:${item}`, '5s')
+  @WithLock((item: string) => `stock:${item}`, '2s')
   async sell(item: string, customer: string): Promise<number> {
     await this.lock.fencingToken(); // before the transaction
     return this.sellFenced(item, customer);
