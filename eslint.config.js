@@ -7,6 +7,14 @@ import { publicDocs } from './scripts/public-docs.mjs';
 
 const typescript = ['**/*.ts', '**/*.mts'];
 
+/** Folders of lib/ that use the library as an application does. Nothing imports them. */
+const SATELLITES = ['dashboard', 'leader', 'opentelemetry', 'schedule', 'schematics', 'sql', 'terminus', 'testing'];
+
+/** The algorithm and its rooms: no package, no Node module, and no clock or randomness of their own. */
+const ROOMS = ['settings', 'waiting', 'kinds', 'fencing', 'masters', 'operate'];
+const CORE = ['redlock', ...ROOMS, 'locks'];
+const CORE_FILES = CORE.map((folder) => `lib/${folder}/**/*.ts`);
+
 /** What plain scripts use of Node without importing it. */
 const nodeGlobals = [
   ...['AbortController', 'AbortSignal', 'Buffer', 'URL', 'console', 'fetch', 'performance', 'process'],
@@ -71,28 +79,26 @@ export default defineConfig(
         {
           basePath: import.meta.dirname,
           zones: [
-            layer('core', ['core']),
-            layer('core/settings', [
-              'core/settings',
-              'core/display.ts',
-              'core/errors.ts',
-              'core/keyspace.ts',
-              'core/master.interface.ts',
+            layer('redlock', ['redlock']),
+            layer('settings', [
+              'settings',
+              'redlock',
+              'masters/master.interface.ts',
+              'waiting/lock-not-acquired.error.ts',
             ]),
-            layer('redis', ['core', 'redis']),
-            layer('memory', ['core', 'memory']),
-            layer('runtime', ['core', 'runtime']),
-            layer('opentelemetry', ['core', 'opentelemetry']),
-            layer('sql', ['core', 'sql']),
-            layer('cli', ['core', 'redis', 'runtime', 'cli']),
-            layer('schematics', ['schematics']),
-            layer('nest', ['core', 'redis', 'memory', 'runtime', 'nest']),
-            layer('terminus', ['core', 'nest', 'terminus']),
-            layer('schedule', ['core', 'nest', 'schedule']),
-            layer('leader', ['core', 'nest', 'runtime', 'leader']),
-            layer('dashboard', ['core', 'nest', 'runtime', 'dashboard']),
-            layer('testing', ['core', 'memory', 'nest', 'runtime', 'testing']),
-            { target: './lib', from: './lib/index.ts', message: 'index.ts is for users of the package.' },
+            ...ROOMS.slice(1).map((room) => layer(room, ['redlock', ...ROOMS])),
+            layer('locks', CORE),
+            layer('redis', [...CORE, 'redis']),
+            layer('memory', [...CORE, 'memory']),
+            layer('runtime', [...CORE, 'runtime']),
+            layer('admin', [...CORE, 'redis', 'runtime', 'admin']),
+            layer('nest', [...CORE, 'redis', 'memory', 'runtime', 'errors.ts', 'nest']),
+            layer('errors.ts', CORE),
+            layer('index.ts', [...CORE, 'redis', 'nest', 'errors.ts']),
+            layer('internal.ts', [...CORE, 'memory', 'runtime', 'nest']),
+            // What the command line does beside showing it. No entry of the package exports it.
+            layer('cli', ['cli', 'index.ts', 'internal.ts', 'admin/admin.ts']),
+            ...SATELLITES.map((folder) => layer(folder, [folder, 'index.ts', 'internal.ts'])),
           ],
         },
       ],
@@ -103,7 +109,7 @@ export default defineConfig(
     },
   },
   {
-    files: ['lib/core/**/*.ts', 'lib/memory/**/*.ts'],
+    files: [...CORE_FILES, 'lib/memory/**/*.ts'],
     rules: { 'no-restricted-imports': packages('^[^.]', 'This layer knows no package and no Node module.') },
   },
   {
@@ -119,6 +125,12 @@ export default defineConfig(
   {
     files: ['lib/sql/**/*.ts'],
     rules: { 'no-restricted-imports': packages('^[^.]', 'This layer knows no driver and no object mapper.') },
+  },
+  {
+    files: ['lib/admin/**/*.ts'],
+    rules: {
+      'no-restricted-imports': packages('^(?!\\.|node:)', 'This layer knows no package: ioredis by lib/redis.'),
+    },
   },
   {
     files: ['lib/cli/**/*.ts'],
@@ -140,7 +152,7 @@ export default defineConfig(
   },
   {
     // The algorithm gets time and randomness from outside, so that a test or a simulation can own both.
-    files: ['lib/core/**/*.ts'],
+    files: CORE_FILES,
     rules: {
       'no-restricted-globals': [
         'error',

@@ -55,7 +55,8 @@ async function bundle(folder, format, names) {
   const graph = await rollup({
     input: Object.fromEntries(names.map((name) => [name, join(compiled, `${name}.js`)])),
     external: /^[^./]/,
-    treeshake: false,
+    // What an entry takes from `index.ts` and `internal.ts` is all that it loads of them: no file of lib does anything.
+    treeshake: { moduleSideEffects: (_, isExternal) => isExternal },
     onwarn(warning) {
       // `this && this.__decorate` in what TypeScript writes for decorators.
       if (warning.code !== 'THIS_IS_UNDEFINED') throw new Error(warning.message);

@@ -22,8 +22,20 @@ export const publicDocs = {
   },
 };
 
-/** An entry point, and the files that it exports from. */
+/** An entry point, and the files that it exports from, also by way of `internal.ts`. */
 function exportedBy(entry) {
-  const paths = [...readFileSync(entry, 'utf8').matchAll(/ from '(\..+)\.js'/g)].map(([, path]) => path);
-  return [entry, ...paths.map((path) => join(dirname(entry), `${path}.ts`))];
+  const paths = exportsOf(entry).flatMap(({ names, path }) =>
+    path === join(lib, 'internal.ts')
+      ? exportsOf(path).flatMap((each) => (each.names.some((name) => names.includes(name)) ? [each.path] : []))
+      : [path],
+  );
+  return [entry, ...paths];
+}
+
+function exportsOf(file) {
+  const exports = readFileSync(file, 'utf8').matchAll(/^export\b([^;]*?) from '(\..+)\.js'/gm);
+  return [...exports].map(([, names, path]) => ({
+    names: names.match(/\w+/g) ?? [],
+    path: join(dirname(file), `${path}.ts`),
+  }));
 }

@@ -26,29 +26,13 @@ const SECOND = [
     reason: 'they test tests',
   },
   {
-    paths: [
-      'test/integration/torture.spec.ts',
-      'test/integration/cluster-torture.spec.ts',
-      'test/integration/leader-torture.spec.ts',
-    ],
+    paths: ['test/integration/torture.spec.ts', 'test/integration/leader-torture.spec.ts'],
     area: 'torture',
     reason: 'two minutes; torture-smoke.spec.ts tortures for 8 s, and its sections write with tokens',
   },
   {
-    paths: ['test/integration/cluster-', 'test/contract/cluster-master.spec.ts'],
-    kept: ['test/integration/cluster-slots.spec.ts'],
-    area: 'clusters under faults',
-    reason: 'minutes; cluster-slots.spec.ts and the application of test/e2e/cluster.spec.ts have a cluster, too',
-  },
-  {
-    paths: [
-      'test/integration/durability.spec.ts',
-      'test/integration/guard-faults.spec.ts',
-      'test/integration/guard-identity.spec.ts',
-      'test/integration/sentinel-views.spec.ts',
-      'test/integration/wall-clock.spec.ts',
-    ],
-    area: 'servers that are restarted, replaced, promoted and stepped',
+    paths: ['test/integration/guard-identity.spec.ts', 'test/integration/wall-clock.spec.ts'],
+    area: 'servers that are restarted, replaced and promoted',
     reason: 'they wait for quarantines; guard.spec.ts, sentinel.spec.ts and the simulation have the same rules',
   },
   {
@@ -57,19 +41,21 @@ const SECOND = [
     reason: 'they need these servers and drivers; test/unit/sql fences on SQLite',
   },
   {
-    paths: ['test/unit/core/fencing-counterexamples.spec.ts', 'test/unit/docs/check-docs.spec.ts'],
+    paths: ['test/unit/fencing/fencing-counterexamples.spec.ts', 'test/unit/docs/check-docs.spec.ts'],
     area: 'wrong protocols and documents that must be noticed',
     reason: 'they test tests',
   },
   {
     paths: [
+      'test/e2e/busy-process.spec.ts',
       'test/e2e/many-jobs.spec.ts',
       'test/integration/guard-cost.spec.ts',
       'test/integration/waiting-fairness.spec.ts',
       'test/integration/waiting-faults.spec.ts',
     ],
-    area: 'crowds of waiters and jobs, and what the guard costs',
-    reason: 'they need a quiet processor; waiting.spec.ts, schedule.spec.ts and guard.spec.ts have the same rules',
+    area: 'busy processes, crowds of waiters and jobs, and what the guard costs',
+    reason:
+      'they need a quiet processor; time-limit.spec.ts, waiting.spec.ts, schedule.spec.ts and guard.spec.ts have the same rules',
   },
   {
     paths: ['test/e2e/lost-masters.spec.ts', 'test/e2e/refusing-masters.spec.ts'],
@@ -104,12 +90,13 @@ const BOTH = [
   // Only the second makes all runs of their properties and simulations, and all of their load.
   'test/integration/bounds.spec.ts',
   'test/integration/fencing.spec.ts',
+  'test/simulation/busy.spec.ts',
   'test/simulation/jobs/jobs.spec.ts',
   'test/simulation/simulation.spec.ts',
-  'test/unit/core/exclusion.spec.ts',
-  'test/unit/core/fencing.spec.ts',
-  'test/unit/core/settings/resources.spec.ts',
-  'test/unit/core/settings/settings.spec.ts',
+  'test/unit/redlock/exclusion.spec.ts',
+  'test/unit/fencing/fencing.spec.ts',
+  'test/unit/settings/resources.spec.ts',
+  'test/unit/settings/settings.spec.ts',
   'test/unit/nest/nested-calls.spec.ts',
   'test/unit/schedule/cron-schedule.spec.ts',
 ];

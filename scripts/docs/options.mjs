@@ -17,7 +17,6 @@ const EXPLAINED = {
   mode: '[shared locks](sharing.md#shared-locks)',
   permits: '[permits](sharing.md#permits)',
   reentrant: '[nested calls](locking.md#nested-calls)',
-  lockOrder: '[lock order](locking.md#lock-order)',
   connectTimeout: '[boot](setup.md#boot)',
   drainTimeout: '[shutdown](setup.md#shutdown)',
   observers: '[events](operations.md#events-and-log-lines)',
@@ -47,13 +46,13 @@ export async function outdatedPages() {
 }
 
 async function partsOfOptions(load) {
-  const { ACQUIRE_OPTIONS } = await load('core/settings/settings');
+  const { ACQUIRE_OPTIONS } = await load('settings/settings');
   const { MODULE_OPTIONS, EXTRAS } = await load('nest/module-settings');
   const { WITH_LOCK_OPTIONS, METHOD_OPTIONS } = await load('nest/lock-options');
   const { CRON_OPTIONS } = await load('schedule/locked-job.decorators');
   const { LEADER_OPTIONS } = await load('leader/leader.decorator');
   const docs = docsOf([
-    ['core/settings/options', 'AcquireOptions', 'RedlockOptions'],
+    ['settings/options', 'AcquireOptions', 'RedlockOptions'],
     ['nest/lock-options', 'WithLockOptions', 'DeclaredLockOptions', 'LockedMethodOptions'],
     ['nest/redlock-module-options.interface', 'LockingModuleOptions', 'RedlockModuleExtras'],
   ]);

@@ -53,7 +53,7 @@ function isQuoted({ text, isCut }, line) {
 
 /** Removes indentation and comments. The slashes in an address have no blanks around them, so they stay. */
 function trim(line) {
-  return line.replace(/^\s*(?:\/\/|\/?\*).*|\s\/\/ .*/, '').trim();
+  return line.replace(/^\s*(?:\/\/|\/?\*).*|\s(?:\/\/|--) .*/, '').trim();
 }
 
 const isText = (line) => line !== '';
