@@ -162,14 +162,14 @@ export class TokenDraw extends TokenAgreement {
     const { owned, context, remaining } = this.held;
     const { clock, settings } = context;
     const { monotonic: since } = clock.read();
-    const request: SendRequest<Master> = (master, reply) => {
+    const send: SendRequest<Master> = (master, reply) => {
       const draw = this.drawFrom(master, since);
       master.ask(draw.request, (answer) => reply(draw.judge(answer)));
     };
     const timeout = Math.min(settings.masterTimeout, remaining);
     let drawn: readonly number[] = [];
     const conclude = ({ answered }: QuorumCall<Master>): void => void (drawn = answered.flatMap(numberIn));
-    await new QuorumCall({ masters: owned.masters, request, clock, timeout, conclude }).decided;
+    await new QuorumCall({ masters: owned.masters, send, clock, timeout, conclude }).decided;
     return drawn;
   }
 }

@@ -57,6 +57,10 @@ export class LockCall extends Call {
     return this.options.call;
   }
 
+  get cancellation(): Waiter {
+    return this.waiter;
+  }
+
   get since(): Instant {
     return this.waiter.since;
   }
@@ -110,22 +114,6 @@ export class LockCall extends Call {
   end(): void {
     this.waiter.end();
     this.leave?.();
-  }
-
-  get isStopped(): boolean {
-    return this.waiter.isStopped;
-  }
-
-  stop(reason: unknown): void {
-    this.waiter.stop(reason);
-  }
-
-  check(): void {
-    this.waiter.check();
-  }
-
-  set interrupt(work: { giveUp(): void } | undefined) {
-    this.waiter.interrupt = work;
   }
 
   private get allAttempts(): number {

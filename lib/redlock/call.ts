@@ -22,11 +22,15 @@ export abstract class Call extends ListMember<Call> {
   // Returns the error for the caller.
   abstract failed(reason: unknown): unknown;
   abstract end(): void;
-  // The caller has given up, or the process stops.
-  abstract readonly isStopped: boolean;
-  abstract stop(reason: unknown): void;
+  abstract readonly cancellation: Cancellation;
+}
+
+// The caller gives up, or the process stops.
+export interface Cancellation {
+  readonly isStopped: boolean;
+  stop(reason: unknown): void;
   // Throws the reason if it is stopped.
-  abstract check(): void;
-  // What is given up when it is stopped.
-  abstract set interrupt(work: { giveUp(): void } | undefined);
+  check(): void;
+  // What is given up then.
+  set interrupt(work: { giveUp(): void } | undefined);
 }

@@ -1,6 +1,6 @@
 import { elapsedBetween, type Instant, type Timer } from './clock.js';
 import { LockLostError, QuorumUnavailableError } from './errors.js';
-import { expiryOf } from './expiry.js';
+import { expiryOf } from './loss.js';
 import { type Due, isDue, nextDue, retryDue, TIMER_RESOLUTION, timerFor } from './keep-alive.js';
 import { ListMember } from './linked-list.js';
 import type { Mutex } from './mutex.js';

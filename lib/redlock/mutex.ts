@@ -1,13 +1,12 @@
 import { elapsedBetween, type Instant } from './clock.js';
 import type { MasterReport } from './errors.js';
-import { ExtensionReplies } from './extension-replies.js';
-import type { First, Plan, Rules } from './plan.js';
+import { ExtensionReplies } from './loss.js';
 import type { Primitive } from './primitive.js';
 import { QuorumCall, quorumOf, type SendRequest } from './quorum.js';
-import { type Round, type SentRound, withdraw, withLast } from './round.js';
+import { type First, type Plan, type Round, type Rules, type SentRound, withdraw, withLast } from './round.js';
 import { isSettled, type Reply, type RoundRequest, type Server } from './server.js';
-import { driftOf, masterTimeoutFor } from './timing.js';
 import { isOpenAt, UnsureMasters } from './unsure-masters.js';
+import { masterTimeoutFor, validityOf } from './validity.js';
 
 const NEVER: Instant = Object.freeze({ monotonic: 0, wall: 0 });
 const NONE: readonly Server[] = Object.freeze([]);
@@ -81,7 +80,7 @@ export class Mutex {
     const { clock, timing } = this.rules;
     const since = clock.read();
     // A shorter ttl may take effect on the masters even if their answers never arrive.
-    if (this.validityOf(ttl) < this.remaining) this.countFrom(since, ttl);
+    if (validityOf(timing, ttl) < this.remaining) this.countFrom(since, ttl);
     const timeout = Math.min(masterTimeoutFor(timing, ttl), Math.max(this.remaining, 0));
     const settled = this.unsure?.settled ?? [];
     const quorumCall = await this.renew(ttl, timeout);
@@ -112,8 +111,9 @@ export class Mutex {
     // One that never had the keys says so: another holder may have them there. It need not learn of the release.
     const question = lost && reached.length < all.length ? primitive.release(token, keepFor, 0) : undefined;
     const send: SendRequest = (master, reply) =>
-      master.ask(question && !reached.includes(master) ? question : request, (answer) =>
-        reply(this.unsure?.counted(master, answer) ?? answer),
+      master.ask(
+        question && !reached.includes(master) ? question : request,
+        this.unsure ? (answer) => reply(this.unsure?.counted(master, answer) ?? answer) : reply,
       );
     const masters = withLast(lost ? all : reached, this.last);
     releases.begin();
@@ -123,8 +123,7 @@ export class Mutex {
         if (quorumCall.isLost) lost?.(quorumCall);
         resolve();
       };
-      const how = question || this.unsure ? send : request;
-      new QuorumCall({ masters, request: how, clock, timeout: timing.masterTimeout, conclude, lossAt, now });
+      new QuorumCall({ masters, send, clock, timeout: timing.masterTimeout, conclude, lossAt, now });
     });
   }
 
@@ -182,7 +181,8 @@ export class Mutex {
   }
 
   private ask(round: Round): Promise<QuorumCall> {
-    const { masters, request, timeout, countsFrom, send, requestToFirst, isExtension, now } = round;
+    const { masters, request, timeout, countsFrom, requestToFirst, isExtension, now } = round;
+    const send: SendRequest = round.send ?? ((master, reply) => master.ask(request, reply));
     const { clock } = this.rules;
     // Unsent requests of the previous round are obsolete.
     if (this.sent) withdraw(this.sent);
@@ -209,8 +209,7 @@ export class Mutex {
       ((master: Server, answer: Reply): void =>
         this.noteLate(master, answer, elapsedBetween(countsFrom, clock.read()) > timeout));
     const lossAt = isExtension ? quorumOf(masters.length) : undefined;
-    const how = send ?? request;
-    const quorumCall = new QuorumCall({ masters, request: how, clock, timeout, conclude, late, settle, lossAt, now });
+    const quorumCall = new QuorumCall({ masters, send, clock, timeout, conclude, late, settle, lossAt, now });
     sent.quorumCall = quorumCall;
     if (isExtension) (this.replies ??= new ExtensionReplies()).begin(quorumCall);
     return quorumCall.decided;
@@ -230,12 +229,7 @@ export class Mutex {
   private countFrom(since: Instant, ttl: number): void {
     // Protocol 3.2 and 4.4
     this.since = since; // @mutant start-time-taken-after-replies
-    this.validity = this.validityOf(ttl);
-  }
-
-  private validityOf(ttl: number): number {
-    // Whole milliseconds, and never more than was computed: a fraction takes memory of its own.
-    return Math.floor(ttl - driftOf(this.rules.timing, ttl)); // @mutant drift-ignored
+    this.validity = validityOf(this.rules.timing, ttl);
   }
 
   // Every request that was sent is followed by its release, and no other request may be sent after that.

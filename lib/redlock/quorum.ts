@@ -1,6 +1,6 @@
 import type { Clock, Instant } from './clock.js';
 import type { MasterReport } from './errors.js';
-import { isLacking, mayHaveReached, type Reply, type Request, type Server, timedOut } from './server.js';
+import { isLacking, mayHaveReached, type Reply, type Server, timedOut } from './server.js';
 import { TimeLimit } from './time-limit.js';
 
 export function quorumOf(masters: number): number {
@@ -17,8 +17,8 @@ export type SendRequest<S extends Server = Server> = (master: S, reply: (answer:
 
 interface QuorumRequest<S extends Server> {
   readonly masters: readonly S[];
-  // What sends it where `master.ask(request)` is not enough.
-  readonly request: Request | SendRequest<S>;
+  // Asks one of them.
+  readonly send: SendRequest<S>;
   readonly clock: Clock;
   // Milliseconds after which a master that has not answered counts as timed out.
   readonly timeout: number;
@@ -58,7 +58,7 @@ export class QuorumCall<S extends Server = Server> {
   private readonly settle: (() => void) | undefined;
   private readonly lossAt: number;
 
-  constructor({ masters, request, clock, timeout, conclude, late, settle, lossAt = Infinity, now }: QuorumRequest<S>) {
+  constructor({ masters, send, clock, timeout, conclude, late, settle, lossAt = Infinity, now }: QuorumRequest<S>) {
     this.masters = masters;
     this.conclude = conclude;
     this.late = late;
@@ -69,7 +69,9 @@ export class QuorumCall<S extends Server = Server> {
     // A copy has no holes as `new Array(length)` has, and room for just these.
     const answers: unknown[] = masters.slice();
     this.answers = answers.fill(undefined) as undefined[];
-    for (let index = 0; index < masters.length; index++) this.ask(masters[index] as S, index, request);
+    // Protocol 4.1
+    for (let index = 0; index < masters.length; index++)
+      send(masters[index] as S, (answer) => this.count(index, answer));
     // Last, so that the requests do not wait for it.
     if (this.pending > 0) this.limit = new TimeLimit({ clock, limit: timeout, end: () => this.giveUp(), now });
     if (!this.open) this.limit?.cancel();
@@ -83,13 +85,6 @@ export class QuorumCall<S extends Server = Server> {
 
   get isOpen(): boolean {
     return this.open;
-  }
-
-  // Protocol 4.1
-  private ask(master: S, index: number, request: Request | SendRequest<S>): void {
-    const reply = (answer: Reply): void => this.count(index, answer);
-    if (typeof request === 'function') request(master, reply);
-    else master.ask(request, reply);
   }
 
   // Of the answers so far, on the assumption that masters without an answer can vote.

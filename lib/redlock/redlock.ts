@@ -6,10 +6,9 @@ import { Lease } from './lease.js';
 import type { LeaseContext } from './terms.js';
 import { LinkedList } from './linked-list.js';
 import { Mutex } from './mutex.js';
-import { PendingReleases } from './pending-releases.js';
-import type { Rules } from './plan.js';
+import { PendingReleases, type Rules } from './round.js';
 import type { Server } from './server.js';
-import type { Timing } from './timing.js';
+import type { Timing } from './validity.js';
 
 interface RedlockOptions extends Pick<LeaseContext<Lease>, 'reopened' | 'lost' | 'inDanger' | 'controller'> {
   readonly masters: readonly Server[];
@@ -59,13 +58,13 @@ export class Redlock {
   async start<T>(call: Call, { begin, isAwaited }: Start<T>): Promise<T> {
     let lease: Lease;
     this.calls.add(call);
-    if (this.stopped) call.stop(new LockServiceStoppedError(call.resources));
+    if (this.stopped) call.cancellation.stop(new LockServiceStoppedError(call.resources));
     try {
       for (let isRepeated = false; ; isRepeated = true) {
         lease = this.hold(call, await this.acquire(call, isRepeated));
         if (isAwaited) await this.ownTurn(); // @mutant work-begun-among-other-reactions
-        if (call.isStopped) void lease.release();
-        call.check();
+        if (call.cancellation.isStopped) void lease.release();
+        call.cancellation.check();
         call.beginning(lease);
         lease.begin();
         if (lease.isUsed) break;
@@ -85,7 +84,7 @@ export class Redlock {
   // Held locks are kept.
   stop(): void {
     this.stopped = true;
-    for (const call of this.calls.members) call.stop(new LockServiceStoppedError(call.resources));
+    for (const call of this.calls.members) call.cancellation.stop(new LockServiceStoppedError(call.resources));
   }
 
   // Waits at most `timeout` milliseconds until all locks are released and no acquisition is under way. Locks that are
@@ -106,28 +105,29 @@ export class Redlock {
 
   // Attempts, each with a token of its own, until one is granted or the time of the call is over.
   private async acquire(call: Call, isRepeated: boolean): Promise<Mutex> {
+    const { cancellation } = call;
     const waiting = call.begin(isRepeated);
     try {
       for (let attempt = 1; ; attempt++) {
         const turn = waiting.plan(attempt);
         const plan = turn instanceof Promise ? await turn : turn;
         if (!plan) throw await waiting.failure();
-        call.check();
+        cancellation.check();
         // Protocol 4.5
         const token = this.options.tokens.next(call.since.wall); // @mutant token-reused-across-attempts
         const mutex = new Mutex(this.rules, plan.primitive, token);
-        call.interrupt = mutex;
+        cancellation.interrupt = mutex;
         const quorumCall = await mutex.acquire(call.terms.ttl, plan);
-        call.interrupt = undefined;
+        cancellation.interrupt = undefined;
         // Protocol 4.4
-        const isTaken = quorumCall.outcome === 'granted' && mutex.remaining > 0 && !call.isStopped;
+        const isTaken = quorumCall.outcome === 'granted' && mutex.remaining > 0 && !cancellation.isStopped;
         waiting.note(quorumCall, isTaken);
         if (isTaken) return mutex;
         // There is nothing to release if the first master alone was asked, and has refused.
         const isAlone = plan.first !== undefined && !plan.first.together;
         // Protocol 4.5
         if (!isAlone || !quorumCall.isRefused) void mutex.release(0);
-        call.check();
+        cancellation.check();
         await waiting.pause(quorumCall);
       }
     } finally {

@@ -1,5 +1,5 @@
 import type { LockError } from './errors.js';
-import type { Plan } from './plan.js';
+import type { Plan } from './round.js';
 import type { QuorumCall } from './quorum.js';
 
 // When a call asks the masters, and how: the one seam for everything that knows of other calls for the same resources.

@@ -1,4 +1,4 @@
-import type { First } from '../redlock/plan.js';
+import type { First } from '../redlock/round.js';
 import type { SendRequest } from '../redlock/quorum.js';
 import type { Reply, RoundRequest, Server } from '../redlock/server.js';
 

@@ -1,12 +1,12 @@
 // The algorithm with nothing around it: masters of a stranger, a trivial kind of lock, and a wait that polls.
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { ManualClock } from '../../../lib/memory/manual-clock.js';
-import { Call } from '../../../lib/redlock/call.js';
+import { Call, type Cancellation } from '../../../lib/redlock/call.js';
 import type { LockError } from '../../../lib/redlock/errors.js';
 import { QuorumUnavailableError } from '../../../lib/redlock/errors.js';
 import { TokenSource } from '../../../lib/redlock/holder.js';
 import type { Lease } from '../../../lib/redlock/lease.js';
-import type { Plan } from '../../../lib/redlock/plan.js';
+import type { Plan } from '../../../lib/redlock/round.js';
 import type { Primitive } from '../../../lib/redlock/primitive.js';
 import { Redlock } from '../../../lib/redlock/redlock.js';
 import type { Reply, Request, RoundRequest, Server } from '../../../lib/redlock/server.js';
@@ -59,8 +59,7 @@ let losses: LockError[];
 class PollingCall extends Call implements Waiting, Terms<Lease> {
   readonly resources = ['a'];
   readonly since = clock.read();
-  readonly isStopped = false;
-  interrupt: { giveUp(): void } | undefined;
+  readonly cancellation: Cancellation = { isStopped: false, interrupt: undefined, stop: () => {}, check: () => {} };
 
   constructor(
     private readonly wait: number,
@@ -107,8 +106,6 @@ class PollingCall extends Call implements Waiting, Terms<Lease> {
   unused(): void {}
   end(): void {}
   ended(): void {}
-  stop(): void {}
-  check(): void {}
 }
 
 beforeEach(() => {

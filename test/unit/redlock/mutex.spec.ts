@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { ExclusiveKeys } from '../../../lib/kinds/kind.js';
-import { ExtensionReplies } from '../../../lib/redlock/extension-replies.js';
+import { ExtensionReplies } from '../../../lib/redlock/loss.js';
 import { Mutex } from '../../../lib/redlock/mutex.js';
-import { PendingReleases } from '../../../lib/redlock/pending-releases.js';
+import { PendingReleases } from '../../../lib/redlock/round.js';
 import { Keyspace } from '../../../lib/settings/keyspace.js';
 import { askReserved } from '../../../lib/waiting/hand-off-reservation.js';
 import { LockLostError, type MasterReport, QuorumUnavailableError } from '../../../lib/redlock/errors.js';

@@ -37,7 +37,13 @@ class Poll {
   constructor(count: number, behaviour: Behaviour = hangs) {
     this.masters = Array.from({ length: count }, (_, i) => new ScriptedMaster(this.clock, `m${i + 1}`));
     for (const master of this.masters) master.behaviour = behaviour;
-    this.call = new QuorumCall({ masters: this.masters, request, clock: this.clock, timeout: TIMEOUT });
+    const { masters, clock } = this;
+    this.call = new QuorumCall({
+      masters,
+      send: (master, reply) => master.ask(request, reply),
+      clock,
+      timeout: TIMEOUT,
+    });
     void this.call.decided.then(() => (this.isDecided = true));
   }
 

@@ -1,4 +1,6 @@
 import { LockLostError, type MasterReport } from './errors.js';
+import type { QuorumCall } from './quorum.js';
+import { TIMED_OUT } from './server.js';
 
 interface Expiry {
   readonly resources: readonly string[];
@@ -31,4 +33,26 @@ function whyNotExtended(isExtended: boolean, ttl: number): string {
 // A part of the elapsed time that the monotonic clock has missed: no clock of this process can tell the two causes apart.
 function inWords(lead: number): string {
   return `the wall clock was stepped forward, or the machine was suspended, by ${Number((lead / 1_000).toPrecision(2))} s`;
+}
+
+// What each master replied last to the extensions of one lock.
+export class ExtensionReplies {
+  private earlier: readonly MasterReport[] = [];
+  private current: Pick<QuorumCall, 'report' | 'isOpen'> | undefined;
+
+  begin(quorumCall: Pick<QuorumCall, 'report' | 'isOpen'>): void {
+    this.earlier = this.last;
+    this.current = quorumCall;
+  }
+
+  // A master that was not waited for has its reply to an earlier extension here, and so has one that refused it and has
+  // not answered the one under way: the validity may end soon after that was sent.
+  get last(): readonly MasterReport[] {
+    if (!this.current) return this.earlier;
+    const { report, isOpen } = this.current;
+    return report.map(({ master, answer }, index) => {
+      const earlier = this.earlier[index]?.answer;
+      return { master, answer: answer ?? (isOpen && earlier?.kind !== 'refused' ? TIMED_OUT : earlier) };
+    });
+  }
 }

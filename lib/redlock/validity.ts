@@ -14,6 +14,13 @@ export function driftOf({ driftFactor }: Timing, ttl: number): number {
   return ttl * driftFactor + EXPIRY_RESOLUTION;
 }
 
+// How long a holder can rely on a ttl that was granted, in whole milliseconds from before the first request. Never more than was
+// computed: a fraction takes memory of its own.
+// Protocol 3.2
+export function validityOf(timing: Timing, ttl: number): number {
+  return Math.floor(ttl - driftOf(timing, ttl)); // @mutant drift-ignored
+}
+
 // In milliseconds.
 // Protocol 4.1
 export function masterTimeoutFor({ masterTimeout }: Timing, ttl: number): number {
