@@ -134,7 +134,7 @@ async function open(url: string, size: keyof typeof SIZES, colorScheme: 'light' 
 
 async function inspect(page: Page, resource: string): Promise<void> {
   await page.getByRole('textbox', { name: 'Resource' }).fill(resource);
-  await page.getByRole('button', { name: 'Inspect', exact: true }).click();
+  await page.getByRole('button', { name: 'Look up', exact: true }).click();
   await page.locator('#inspection').getByRole('heading', { name: resource }).waitFor();
 }
 
@@ -313,6 +313,23 @@ describe.each(ADAPTERS)('The page of the dashboard on $platform', ({ platform, a
     await failed.filter({ hasText: 'no such table: customers_of_' }).first().waitFor();
     expect([await misplaced(page), await tooFaint(page)]).toEqual([[], []]);
     await expect(jobs.getByRole('button').count()).resolves.toBe(0);
+  });
+
+  it('greys out what it last knew while the application does not answer, and says from when it is', async () => {
+    const { url } = await start(adapter);
+    const page = await open(`${url}/admin/locks`, 'desktop');
+    const look = (): Promise<string> =>
+      page.evaluate<string>(`getComputedStyle(document.querySelector('main')).filter`);
+    await page.getByRole('status').getByText('Locks can be taken').waitFor();
+    expect(await look()).toBe('none');
+    await page.route('**/api/state*', (route) => route.fulfill({ status: 503, json: { message: 'over' } }));
+    await page.getByText(/status 503: over\. What follows is from \d/).waitFor();
+    expect(await look()).toBe('grayscale(1)');
+    await page.unroute('**/api/state*');
+    await page.getByText('live', { exact: true }).waitFor();
+    expect(await look()).toBe('none');
+    // Chromium complains of the status, which is meant here.
+    expect(complaints.splice(0)).toEqual(expect.arrayContaining([expect.stringContaining('503')]));
   });
 
   it('shows a master that is down and a lost quorum at once, also on a phone', async () => {

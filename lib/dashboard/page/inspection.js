@@ -43,7 +43,7 @@ export class Inspection {
   tick() {
     if (!this.#remaining) return;
     const { cell, until } = this.#remaining;
-    write(cell, until <= now() ? 'over: inspect it again' : duration(until - now()));
+    write(cell, until <= now() ? 'over: look it up again' : duration(until - now()));
   }
 
   async #ask(service, target) {
@@ -101,7 +101,7 @@ export class Inspection {
     const { slots, waiting } = permits;
     const count = `${slots.length} ${slots.length === 1 ? 'permit' : 'permits'} taken, ${waiting} waiting for one`;
     const rows = slots.map(({ slot, holder }) => {
-      const button = element('button', { type: 'button', class: 'link', title: 'Inspect this permit' }, `#${slot}`);
+      const button = element('button', { type: 'button', class: 'link', title: 'Look up this permit' }, `#${slot}`);
       button.addEventListener('click', () => this.pick(service, { resource, slot }));
       const words = holder ? `${holder.instance} since ${dateAndTime(holder.since)}` : 'held';
       return element('li', { 'data-kind': 'held' }, button, element('span', {}, words));

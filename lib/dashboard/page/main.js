@@ -6,7 +6,7 @@ import { OwnLocks } from './own-locks.js';
 import { ReleaseDialog } from './release-dialog.js';
 import { readState } from './server.js';
 import { Services } from './services.js';
-import { setTime } from './time.js';
+import { setTime, timeOfDay } from './time.js';
 
 /** Milliseconds between two requests. */
 const INTERVAL = 1_000;
@@ -20,6 +20,7 @@ const own = new OwnLocks(at('own'), (service, target) => inspection.pick(service
 const jobs = new Jobs(at('jobs-panel'), at('jobs'));
 const log = new Log(at('log'));
 let seen = { log: '', after: 0 };
+let shownAt;
 let timer;
 let isAsking = false;
 
@@ -44,7 +45,8 @@ async function ask() {
     writeOrHide(at('problem'), undefined);
   } catch (error) {
     showConnection('no connection');
-    writeOrHide(at('problem'), error.message);
+    const age = shownAt === undefined ? '' : ` What follows is from ${timeOfDay(shownAt)}.`;
+    writeOrHide(at('problem'), error.message + age);
   } finally {
     isAsking = false;
     timer = setTimeout(() => void ask(), INTERVAL);
@@ -53,6 +55,7 @@ async function ask() {
 
 function show(state) {
   setTime(state.at);
+  shownAt = state.at;
   write(at('instance'), state.instance);
   services.show(state.services, state.at);
   inspection.setServices(state.services);

@@ -7,7 +7,7 @@ export class OwnLocks {
   #held;
   #waiting;
 
-  /** @param pick called with the service and the lock or permit that the user wants to inspect */
+  /** @param pick called with the service and the lock or permit that the user looks up */
   constructor(place, pick) {
     this.#held = new LockList('Held', 'for', 'This instance holds no lock.', pick);
     this.#waiting = new LockList('Waited for', 'for', 'No call of this instance waits for a lock.', pick);
@@ -78,7 +78,7 @@ class LockList {
   #rowOf(key, { service, resources, since, mode, slot, permits }, isNamed) {
     const names = resources.map((resource) => {
       const target = { resource, slot };
-      const title = slot === undefined ? 'Inspect this lock' : 'Inspect this permit';
+      const title = slot === undefined ? 'Look up this lock' : 'Look up this permit';
       const button = element('button', { type: 'button', class: 'link', title }, titleOf(target));
       button.addEventListener('click', () => this.#pick(service, target));
       return button;
