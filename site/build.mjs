@@ -1,6 +1,6 @@
 // npm run site: builds the documentation site in build/site, with the reference of the API. Dead links are errors.
-import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { basename, dirname, join, sep } from 'node:path';
 import { ensureDependencies } from '../scripts/ensure-dependencies.mjs';
 import { mustRun } from '../scripts/run.mjs';
 import { homePage, llmsText } from './home.mjs';
@@ -17,7 +17,7 @@ const pages = [...groups.flatMap((group) => group.pages), contents];
 await rm(staged, { recursive: true, force: true });
 await stageFiles();
 await stagePage('index.md', await homePage(groups));
-for (const page of pages) await stagePage(page[0], await textOf(page, pages));
+for (const page of pages) await stagePage(page[0], classOf(page) + (await textOf(page, pages)));
 await mustRun('npm', ['run', '--silent', 'docs']);
 await mustRun(
   process.execPath,
@@ -27,10 +27,21 @@ await mustRun(
   },
 );
 await cp(join(root, 'build/api'), join(out, 'api'), { recursive: true });
+await linkBack(join(out, 'api'));
 for (const [page] of pages) await cp(join(staged, page), join(out, page));
 await writeFile(join(out, 'llms.txt'), await llmsText(groups));
 await rm(staged, { recursive: true, force: true });
 console.log(`${pages.length} pages and the reference of the API in build/site`);
+
+/** From each page of the reference to the home page: the generator of the reference knows no relative addresses there. */
+async function linkBack(folder) {
+  for (const file of await readdir(folder, { recursive: true })) {
+    if (!file.endsWith('.html')) continue;
+    const home = `${'../'.repeat(file.split(sep).length)}index.html`;
+    const text = await readFile(join(folder, file), 'utf8');
+    await writeFile(join(folder, file), text.replaceAll('href="https://guide.invalid"', `href="${home}"`));
+  }
+}
 
 async function ensureGenerator() {
   const wanted = JSON.parse(await readFile(join(here, 'package-lock.json'), 'utf8')).packages;
@@ -39,6 +50,11 @@ async function ensureGenerator() {
   if (isThere) return;
   console.log('The generator of the site is not installed: npm ci in site');
   await mustRun('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: here });
+}
+
+/** For the style of the page alone. */
+function classOf([target]) {
+  return target === 'options.md' ? '---\npageClass: options\n---\n\n' : '';
 }
 
 async function stagePage(target, text) {

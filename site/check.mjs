@@ -35,6 +35,7 @@ try {
   const listed = groups.flatMap((group) => group.pages);
   const pages = [...listed, contents].map(([target]) => target.replace(/md$/, 'html'));
   for (const [size, viewport] of Object.entries(SIZES)) await visit(pages, size, viewport);
+  await checkWaysBack();
   await checkClicks(pages);
   await checkSearch(groups);
   await checkList(listed.map(([target]) => target));
@@ -56,6 +57,20 @@ async function visit(pages, size, viewport) {
     if (path === 'index.html' && size === 'desk') await checkHeight(page);
     if ((await page.locator('h1').count()) === 0) problems.push(`${path} has no heading`);
     if (SHOWN.includes(path)) await page.screenshot({ path: join(PICTURES, `${path.slice(0, -5)}-${size}.png`) });
+  }
+  await page.close();
+}
+
+/** To the home page: from a page that does not exist, and from the reference of the API. */
+async function checkWaysBack() {
+  const page = await browser.newPage({ viewport: SIZES.phone });
+  for (const path of ['404.html', 'api/index.html', 'api/classes/index.LockService.html']) {
+    await page.goto(`${origin}/${path}`, { waitUntil: 'load' });
+    const links = await page.evaluate(() =>
+      [...globalThis.document.querySelectorAll('a[href]')].map(({ href }) => href),
+    );
+    if (!links.some((link) => [`${origin}/`, `${origin}/index.html`].includes(link)))
+      problems.push(`${path} has no way back to the home page`);
   }
   await page.close();
 }
@@ -89,7 +104,10 @@ async function checkSearch(groups) {
   watch(page);
   await page.goto(origin, { waitUntil: 'load' });
   await page.locator('#local-search button').click();
-  for (const [words, ring] of Object.entries({ 'cron job': 'Use', 'shutdown hooks': 'Use', quarantine: 'Operate' })) {
+  for (const [words, ring] of Object.entries({
+    ...{ 'cron job': 'Guide', 'shutdown hooks': 'Guide', quarantine: 'In production' },
+    ...{ upgrade: 'Guide', 'health 503': 'In production', 'second holder': 'Guide' },
+  })) {
     await page.locator('#localsearch-input').fill(words);
     const found = page.locator('#localsearch-list a');
     await found

@@ -1,15 +1,16 @@
 // What the site has beside its pages: the home page, and llms.txt (https://llmstxt.org).
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { descriptions, introduction } from './pages.mjs';
+import { descriptions, introduction, root } from './pages.mjs';
 
-/** The home page: what the library is, the lines that lock, and a door to each ring of pages. */
+/** The home page: what the library is, how to install it, the lines that lock, and a door to each ring of pages. */
 export async function homePage(groups) {
-  const { summary, code } = await introduction();
+  const { summary, install, code } = await introduction();
+  const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
   const [sentence] = /^.*?\.(?= |$)/.exec(summary);
   const doors = groups.filter(({ about }) => about !== undefined).map(doorTo);
   const template = await readFile(join(import.meta.dirname, 'home.md'), 'utf8');
-  const parts = { sentence, code, doors: doors.join('\n\n') };
+  const parts = { sentence, install, code, version, doors: doors.join('\n\n') };
   return template.replace(/<!-- (\w+) -->/g, (comment, name) => parts[name] ?? comment);
 }
 

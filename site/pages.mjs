@@ -11,7 +11,7 @@ export const root = fileURLToPath(new URL('..', import.meta.url));
  */
 export const GROUPS = [
   {
-    text: 'Use',
+    text: 'Guide',
     about: 'Lock a method, a request or a cron job, and test it without Redis.',
     pages: [
       ['first-lock.md', 'README.md', 'First lock'],
@@ -31,7 +31,7 @@ export const GROUPS = [
     ],
   },
   {
-    text: 'Operate',
+    text: 'In production',
     about: 'Choose the masters, deploy, watch, and act when one fails.',
     pages: [
       ['deployment.md', 'docs/deployment.md', 'Deployment'],
@@ -44,7 +44,7 @@ export const GROUPS = [
     ],
   },
   {
-    text: 'Prove',
+    text: 'How and why',
     about: 'What is promised, under which assumptions, and how that is tested.',
     pages: [
       ['how-it-works.md', 'docs/how-it-works.md', 'How it works'],
@@ -82,12 +82,13 @@ export async function allPages() {
   return { groups: GROUPS.toSpliced(-1, 0, { text: 'Samples', pages: ofSamples }), contents: CONTENTS };
 }
 
-/** The first paragraph and the first code of the README: what the library is, and the lines that lock. */
+/** Of the README: what the library is, the line that installs it, and the lines that lock. */
 export async function introduction() {
   const text = await readFile(join(root, 'README.md'), 'utf8');
   const [, summary] = text.split(/\n{2,}/);
   const [code] = /^```ts$[\s\S]*?^```$/m.exec(text);
-  return { summary: withoutLinks(summary.replaceAll('\n', ' ')), code };
+  const [install] = /^```sh$[\s\S]*?^```$/m.exec(text);
+  return { summary: withoutLinks(summary.replaceAll('\n', ' ')), install, code };
 }
 
 /** What the contents say about each page that has a line of its own, by its source. */

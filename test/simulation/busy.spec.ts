@@ -7,7 +7,7 @@ import { play } from './run.js';
 import type { Fault, Schedule } from './schedule.js';
 
 const SCHEDULES = shareOf(300);
-const PATIENCE = 120_000;
+const PATIENCE = 300_000;
 
 const BUSY: Profile = {
   ...EVERYTHING,

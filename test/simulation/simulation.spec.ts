@@ -9,7 +9,7 @@ import { show } from './show.js';
 
 const SCHEDULES = shareOf(400);
 /** The whole suite also runs on slow machines. */
-const PATIENCE = 120_000;
+const PATIENCE = 300_000;
 
 async function traceOf(seed: number): Promise<string[]> {
   const lines: string[] = [];

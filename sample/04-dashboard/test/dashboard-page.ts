@@ -67,6 +67,18 @@ export class DashboardPage {
     await seen(this.page.getByRole('status').filter({ hasText: text }));
   }
 
+  /** Resolves when the remaining time of the lock has gone up so often. */
+  async untilExtended(resource: string, times: number): Promise<void> {
+    let [last, rises] = [Infinity, 0];
+    const count = async (): Promise<number> => {
+      const left = await this.remaining(resource);
+      if (left > last) rises++;
+      last = left;
+      return rises;
+    };
+    await until(count, () => rises >= times);
+  }
+
   /** Resolves when locks have changed hands a few more times. */
   async untilHandedOn(): Promise<void> {
     const before = await this.figure('hand-offs');

@@ -98,8 +98,10 @@ describe('The dashboard', () => {
   });
 
   it('shows that a paused master does not answer, without any loss', async () => {
-    // Master 1, which has restarted, counts for a lock that was held meanwhile once an extension has set its key again.
+    // Master 1, which has restarted, counts for a lock that was held meanwhile once an extension has set its key again, and
+    // another one has been granted.
     for (const number of [1, 2, 3]) await seen(page.lock('endless').getByLabel(`master ${number}: has the key`));
+    await page.untilExtended('endless', 3);
     await page.press('Pause master 2');
     // Its connections are replaced once nothing has arrived over them for a while.
     await seen(page.master(2).getByText(/^(silent|down)$/));

@@ -8,7 +8,7 @@ import { shrink } from './shrink.js';
 
 const SCHEDULES = shareOf(250);
 /** The whole suite also runs on slow machines. */
-const PATIENCE = 120_000;
+const PATIENCE = 300_000;
 
 async function traceOf(seed: number): Promise<string[]> {
   const lines: string[] = [];
