@@ -90,10 +90,10 @@ function resumeTick(
 
 // The tick is later than the recorded one, which is finished.
 function startTick(situation: JobSituation, tick: number, schedule: JobSchedule, { overlap }: JobPolicy): JobDecision {
-  const { record, time, due } = situation;
+  const { record, due } = situation;
   if (mayBeForgotten(situation, tick, schedule)) return { action: 'mark', tick, state: 'unknown' };
-  const isOld = tick !== due && tick <= time - toleranceOf(schedule, tick);
-  if (record === undefined && isOld) return { action: 'mark', tick, state: 'baseline' }; // @mutant new-job-stores-a-baseline
+  // It was due before the first start.
+  if (record === undefined && tick !== due) return { action: 'mark', tick, state: 'baseline' }; // @mutant new-job-stores-a-baseline
   // Protocol 12.5
   if (overlap === 'skip' && record && wasRunningAt(record, tick)) return { action: 'skip', tick, reason: 'overlap' };
   return { action: 'run', tick, attempt: 1 };
