@@ -18,7 +18,7 @@ export { LockNotAcquiredError } from './waiting/lock-not-acquired.error.js';
 export { LockReentryError, type ReentryProblem } from './locks/lock-reentry.error.js';
 export { RedlockConfigError } from './settings/config.error.js';
 export type { LockHolder } from './redlock/holder.js';
-export type { JobObserver, JobReport, JobRunReport, JobSkip, UnfinishedRun } from './operate/job-observer.js';
+export type { JobConflict, JobObserver, JobReport, JobRunReport, JobSkip, UnfinishedRun } from './operate/job-observer.js';
 export type { JobOutcome, JobSkipReason } from './operate/job-record.js';
 export type { ElectionObserver, LeaderReport } from './operate/leadership.js';
 export { Lock } from './locks/lock.js';

@@ -34,6 +34,18 @@ export interface JobSkip {
   readonly reason: JobSkipReason;
 }
 
+/** The record of a job is of another method or schedule: of another application, or of another version of this one. */
+export interface JobConflict {
+  /** The decorator, class, method and schedule here. */
+  readonly here: string;
+  /** Those for which the record was written. */
+  readonly there: string;
+  /** The instance that wrote it. */
+  readonly instance: string;
+  /** The key prefix that both use. */
+  readonly keyPrefix: string;
+}
+
 /**
  * Receives what happens to the jobs of this instance. Called synchronously. What it throws is logged, and affects neither
  * the jobs nor other observers.
@@ -55,6 +67,8 @@ export interface JobObserver {
   succeeded?(job: string, last: JobRunReport): void;
   /** A tick does not run here. */
   skipped?(job: string, skip: JobSkip): void;
+  /** Two methods or schedules have the name of one job, so that each takes the ticks of the other. Once for each other one. */
+  conflicting?(job: string, conflict: JobConflict): void;
   /** The tick or its record could not be handled now, for example without a quorum. It is tried again. `cause`: an error, or a text. */
   delayed?(job: string, cause: unknown): void;
 }

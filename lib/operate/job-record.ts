@@ -60,6 +60,8 @@ export interface JobRecord {
   readonly attempt: number;
   // The instance that wrote the record.
   readonly holder: string;
+  // The method and the schedule for which it was written; absent in records of older versions.
+  readonly declared?: string;
   readonly state: JobState;
   // When the record was written, by the clock of that instance.
   readonly at: number;
@@ -71,6 +73,7 @@ export interface JobRecord {
 
 interface Writing {
   readonly holder: string;
+  readonly declared?: string;
   readonly at: number;
 }
 

@@ -16,6 +16,6 @@ export {
   type LockedJobOptions,
 } from './locked-job.decorators.js';
 export { JobHandedOnError, type JobRun } from './job-locks.js';
-export type { JobObserver, JobReport, JobRunReport, JobSkip, UnfinishedRun } from '../index.js';
+export type { JobConflict, JobObserver, JobReport, JobRunReport, JobSkip, UnfinishedRun } from '../index.js';
 export { JobHistory } from './job-history.js';
 export { RedlockScheduleModule } from './redlock-schedule.module.js';

@@ -176,8 +176,8 @@ export class JobExecution {
     }
   }
 
-  private get now(): { readonly holder: string; readonly at: number } {
-    const { clock, instance } = this.options.context;
-    return { holder: instance, at: clock.read().wall };
+  private get now(): { readonly holder: string; readonly declared: string; readonly at: number } {
+    const { settings, context } = this.options;
+    return { holder: context.instance, declared: settings.declared, at: context.clock.read().wall };
   }
 }

@@ -34,6 +34,7 @@ export interface JobContext {
   readonly clock: Clock;
   readonly observer: JobObserver;
   readonly instance: string;
+  readonly keyPrefix: string;
   // Aborts at the shutdown of the application.
   readonly stopping: AbortSignal;
 }

@@ -20,6 +20,7 @@ export class Job {
   private isVisiting = false;
   private isWorking = false;
   private execution: JobExecution | undefined;
+  private readonly conflicts = new Set<string>();
   private skip: JobSkip | undefined;
 
   constructor(
@@ -91,11 +92,12 @@ export class Job {
   }
 
   private async decideUnder(held: HeldJob): Promise<void> {
-    const { schedule, policy } = this.settings;
+    const { schedule, policy, declared } = this.settings;
     const { clock, instance, stopping } = this.context;
     // What the record may lack is marked below. A crash before that must not make the record look certain.
     const { value, since } = await held.lock.state.read({ leavesUncertain: true });
     let record = this.recordIn(value); // @mutant record-read-before-the-decision
+    this.noteConflict(record);
     this.noteSuccess(record);
     while (!stopping.aborted) {
       const situation = { since, record, time: clock.read().wall, due: this.pending };
@@ -109,7 +111,7 @@ export class Job {
           break;
         }
         case 'mark':
-          record = jobRecords.markRecord(record, decision, { holder: instance, at: clock.read().wall });
+          record = jobRecords.markRecord(record, decision, { holder: instance, declared, at: clock.read().wall });
           await storeRecord(held.lock, record, schedule);
           if (decision.tick !== this.pending) this.noteSkip(decision.tick, decision.state);
           break;
@@ -159,6 +161,14 @@ export class Job {
   private settle(tick: number): void {
     this.isVisiting = false;
     if (this.pending !== undefined && this.pending <= tick) this.pending = undefined;
+  }
+
+  private noteConflict({ declared: there, holder }: Partial<jobRecords.JobRecord> = {}): void {
+    const { name, declared: here } = this.settings;
+    if (there === undefined || holder === undefined || there === here || this.conflicts.has(there)) return;
+    this.conflicts.add(there);
+    const { observer, keyPrefix } = this.context;
+    observer.conflicting?.(name, { here, there, instance: holder, keyPrefix });
   }
 
   private noteSuccess(record: jobRecords.JobRecord | undefined): void {

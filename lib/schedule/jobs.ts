@@ -83,7 +83,12 @@ export class Jobs {
     const stopping = new AbortController();
     const job = new Job(resolveJob(declaration, locks), {
       ...{ where: declaration.where, call, locks, clock },
-      ...{ instance: settings.instance, observer: this.observers.beside(observer), stopping: stopping.signal },
+      ...{
+        instance: settings.instance,
+        keyPrefix: settings.keyPrefix,
+        observer: this.observers.beside(observer),
+        stopping: stopping.signal,
+      },
     });
     return { declaration, locks, job, ticker: new Ticker(job.settings.schedule, clock, job), stopping };
   }
@@ -116,6 +121,12 @@ export function logJobsTo(logger: LoggerService): JobObserver {
     skipped: (job, { scheduledFor, reason }) =>
       void logger.debug?.(
         `job ${job} of ${scheduledFor.toISOString()} does not run here: ${jobRecords.SKIP_WORDS[reason]}`,
+      ),
+    conflicting: (job, { here, there, instance, keyPrefix }) =>
+      void logger.warn(
+        `job ${job} is ${here} here, and ${there} on instance ${instance}: two applications take each other's ticks. Give ` +
+          `each application a \`keyPrefix\` of its own (it is '${keyPrefix}'), or each job a name. If one has replaced the ` +
+          'other, this ends with the deployment',
       ),
     delayed: (job, cause) => {
       const reason = messageOf(cause);

@@ -120,6 +120,8 @@ export function LockedInterval(period: Duration, options: LockedJobOptions): Job
 export interface JobSettings {
   readonly name: string;
   readonly resource: string;
+  // The decorator, class, method and schedule, which the record has, too.
+  readonly declared: string;
   readonly schedule: JobSchedule;
   readonly policy: JobPolicy;
   readonly ttl: number;
@@ -166,11 +168,22 @@ export function resolveJob(declaration: JobDeclaration, locks: LockService): Job
   return {
     name,
     resource: jobRecords.jobResource(name),
+    declared: declarationText(declaration),
     schedule,
     policy: { recover, catchUp, overlap },
     ttl,
     maxHold,
   };
+}
+
+// In characters: the rest of the record needs its room.
+const LONGEST_TEXT = 300;
+
+function declarationText({ where, schedule, options }: JobDeclaration): string {
+  const { timeZone } = options as LockedCronOptions;
+  return (
+    [`${where}('${schedule}'`, ...(timeZone === undefined ? [] : [timeZone])].join(', ').slice(0, LONGEST_TEXT) + ')'
+  );
 }
 
 function parseName(option: string, name: unknown): string {

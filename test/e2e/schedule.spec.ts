@@ -189,6 +189,34 @@ describe('Scheduled jobs of several applications', () => {
     expect(report?.runs.map(({ outcome }) => outcome)).toEqual(['ok', 'unfinished']);
   });
 
+  it('warn once where another application has a job of the same name, and not on instances of one', async () => {
+    const cluster = new Cluster();
+    await cluster.start('a');
+    await cluster.start('b');
+    await cluster.to(1, 1_000);
+    const warnings = (): string[] => logs.filter((line) => line.startsWith('warn job'));
+    expect(warnings()).toEqual([]);
+
+    @Injectable()
+    class Invoices {
+      @LockedCron('*/2 * * * *', { name: 'report' })
+      async send(): Promise<void> {}
+    }
+    await boot({
+      imports: [cluster.locks.module({ instance: 'other' }), ScheduleModule.forRoot(), RedlockScheduleModule],
+      providers: [Invoices],
+    });
+    await cluster.to(6, 1_000);
+    const [ours, theirs] = [
+      "@LockedCron on Reports.report('*/1 * * * *', Europe/Berlin)",
+      '@LockedCron on Invoices.send',
+    ];
+    expect(warnings()[0]).toContain(`job report is ${theirs}('*/2 * * * *') here, and ${ours} on instance`);
+    // Once on each instance that has met it.
+    expect(warnings().length).toBeLessThanOrEqual(3);
+    for (const line of warnings().slice(1)) expect(line).toContain(`job report is ${ours} here, and ${theirs}`);
+  });
+
   it('are turned off with those of @nestjs/schedule', async () => {
     const cluster = new Cluster();
     const app = await cluster.start('a', ScheduleModule.forRoot({ cronJobs: false, intervals: false }));

@@ -36,6 +36,12 @@ export class AppModule {}
   };
 }
 
+/** Two projects of one package. */
+function monorepo(): Record<string, string> {
+  const projects = Object.fromEntries(['api', 'worker'].map((name) => [name, { sourceRoot: `apps/${name}/src` }]));
+  return { ...newApplication({ root: 'apps/api/src' }), 'nest-cli.json': JSON.stringify({ projects }) };
+}
+
 /** A file main.ts that starts an application with this module. */
 function mainOf(module: string, statements: string): string {
   return `import { NestFactory } from '@nestjs/core';\n${statements}\nvoid NestFactory.create(${module});\n`;
@@ -86,6 +92,21 @@ describe('nest add nestjs-redlock', () => {
       expect(module).toContain(`'redis://${address!}',`);
       expect(command).toContain('--maxmemory-policy noeviction');
     }
+  });
+
+  it.each([
+    ['its package', newApplication(), { sourceRoot: 'src' }, 'src', 'shop:'],
+    [
+      'its package with a scope',
+      { ...newApplication(), 'package.json': manifest({ name: '@acme/Shop_API' }) },
+      {},
+      'src',
+      'acme-shop-api:',
+    ],
+    ['its project in a monorepo', monorepo(), { project: 'api' }, 'apps/api/src', 'shop-api:'],
+  ])('gives an application a key prefix by the name of %s', async (_, files, options, root, keyPrefix) => {
+    const tree = await add(files, options);
+    expect(tree.readText(`${root}/app.module.ts`)).toContain(`keyPrefix: '${keyPrefix}',`);
   });
 
   it('changes nothing when it runs again, and says so', async () => {
@@ -154,17 +175,17 @@ import { RedlockModule } from 'nestjs-redlock';
 
 @Module({
   imports: [
-    RedlockModule.forRoot(
-      process.env.REDLOCK_MASTERS?.split(',') ?? {
-        masters: [
-          'redis://127.0.0.1:6381',
-          'redis://127.0.0.1:6382',
-          'redis://127.0.0.1:6383',
-        ],
-        // For development: locks stop for so long if two masters restart.
-        ttl: '2s',
-      },
-    ),
+    RedlockModule.forRoot({
+      masters: process.env.REDLOCK_MASTERS?.split(',') ?? [
+        'redis://127.0.0.1:6381',
+        'redis://127.0.0.1:6382',
+        'redis://127.0.0.1:6383',
+      ],
+      // Of this application alone: two that share it share their locks and jobs.
+      keyPrefix: 'shop:',
+      // In development, locks stop for two seconds if two masters restart.
+      ttl: process.env.REDLOCK_MASTERS ? '10s' : '2s',
+    }),
   ],
 })
 `);

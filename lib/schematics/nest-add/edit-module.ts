@@ -29,6 +29,7 @@ export interface Project {
   readonly sourceRoot: string;
   // The file that creates the application.
   readonly entry: string;
+  readonly keyPrefix: string;
 }
 
 const LOCAL_MASTERS = ['redis://127.0.0.1:6381', 'redis://127.0.0.1:6382', 'redis://127.0.0.1:6383'] as const;
@@ -36,18 +37,18 @@ const LOCAL_MASTERS = ['redis://127.0.0.1:6381', 'redis://127.0.0.1:6382', 'redi
 const IMPORT = { name: 'RedlockModule', from: 'nestjs-redlock' } as const;
 
 // The first line is without indentation.
-function registration(quote: string, unit: string): string[] {
+function registration(keyPrefix: string, quote: string, unit: string): string[] {
   const quoted = (text: string) => `${quote}${text}${quote}`;
   return [
-    `${IMPORT.name}.forRoot(`,
-    `${unit}process.env.REDLOCK_MASTERS?.split(${quoted(',')}) ?? {`,
-    `${unit.repeat(2)}masters: [`,
-    ...LOCAL_MASTERS.map((url) => `${unit.repeat(3)}${quoted(url)},`),
-    `${unit.repeat(2)}],`,
-    `${unit.repeat(2)}// For development: locks stop for so long if two masters restart.`,
-    `${unit.repeat(2)}ttl: ${quoted('2s')},`,
-    `${unit}},`,
-    ')',
+    `${IMPORT.name}.forRoot({`,
+    `${unit}masters: process.env.REDLOCK_MASTERS?.split(${quoted(',')}) ?? [`,
+    ...LOCAL_MASTERS.map((url) => `${unit.repeat(2)}${quoted(url)},`),
+    `${unit}],`,
+    `${unit}// Of this application alone: two that share it share their locks and jobs.`,
+    `${unit}keyPrefix: ${quoted(keyPrefix)},`,
+    `${unit}// In development, locks stop for two seconds if two masters restart.`,
+    `${unit}ttl: process.env.REDLOCK_MASTERS ? ${quoted('10s')} : ${quoted('2s')},`,
+    '})',
   ];
 }
 
@@ -78,7 +79,7 @@ export function register(tree: Tree, { logger }: SchematicContext, project: Proj
     return false;
   }
   const edit = module
-    ? registerIn(typescript, tree.readText(module.path), module.className)
+    ? registerIn(typescript, tree.readText(module.path), module.className, project.keyPrefix)
     : {
         unusual: typescript
           ? `${project.entry} does not pass it to NestFactory by name`
@@ -89,12 +90,12 @@ export function register(tree: Tree, { logger }: SchematicContext, project: Proj
     return true;
   }
   const place = module ? `${module.path} is not changed` : 'The root module is not found';
-  logger.warn(`${place}: ${'unusual' in edit ? edit.unusual : ''}. Please add this by hand:\n\n${byHand()}\n`);
+  logger.warn(`${place}: ${'unusual' in edit ? edit.unusual : ''}. Please add this by hand:\n\n${byHand(project)}\n`);
   return false;
 }
 
-function byHand(): string {
-  const call = registration("'", '  ').join('\n    ');
+function byHand({ keyPrefix }: Project): string {
+  const call = registration(keyPrefix, "'", '  ').join('\n    ');
   return `import { ${IMPORT.name} } from '${IMPORT.from}';
 
 @Module({
@@ -250,16 +251,21 @@ interface Style {
 // second one that replaces it, and it imports only files of the application.
 // Changes only what is certain to mean the same in every such file: a class with `@Module({ imports: [...] })`, or
 // without `imports`. Without a `className`, that is the only class with `@Module` in the file.
-export function registerIn(typescript: TypeScript, text: string, className: string | undefined): Edit {
+export function registerIn(
+  typescript: TypeScript,
+  text: string,
+  className: string | undefined,
+  keyPrefix: string,
+): Edit {
   const file = typescript.createSourceFile('module.ts', text, typescript.ScriptTarget.Latest, true);
   const found = metadataOf(typescript, file, className);
   if ('unusual' in found) return found;
   const expanded = expandedText(file, found);
-  if (expanded !== undefined) return registerIn(typescript, expanded, className);
+  if (expanded !== undefined) return registerIn(typescript, expanded, className, keyPrefix);
   const style = styleOf(typescript, file, found);
   const imported = importOf(typescript, file, style);
   if ('unusual' in imported) return imported;
-  const registered = registrationIn(typescript, file, found, style);
+  const registered = registrationIn(typescript, file, found, { ...style, keyPrefix });
   if ('unusual' in registered) return registered;
   return { text: apply(text, [...imported, registered]) };
 }
@@ -337,10 +343,10 @@ function registrationIn(
   typescript: TypeScript,
   file: ts.SourceFile,
   metadata: ts.ObjectLiteralExpression,
-  { quote, unit }: Style,
+  { quote, unit, keyPrefix }: Style & Pick<Project, 'keyPrefix'>,
 ): Change | { unusual: string } {
   const { text } = file;
-  const lines = registration(quote, unit);
+  const lines = registration(keyPrefix, quote, unit);
   const base = indentationAt(text, metadata.getStart(file));
   const list = (indentation: string, elements: readonly string[]) =>
     ['[', ...elements.map((each) => `${indentation}${unit}${each},`), `${indentation}]`].join('\n');

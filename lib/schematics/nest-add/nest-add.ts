@@ -69,13 +69,14 @@ function createFile(tree: Tree, { logger }: SchematicContext, path: string, cont
   return false;
 }
 
+function slugOf(name: string): string {
+  const slug = name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
+  return slug.replaceAll(/^-|-$/g, '').slice(0, 100) || 'app';
+}
+
 // The name keeps them apart from the containers of the application's own Compose file.
 function composeFile(packageName: string): string {
-  const name =
-    packageName
-      .toLowerCase()
-      .replaceAll(/[^a-z0-9]+/g, '-')
-      .replaceAll(/^-|-$/g, '') || 'app';
+  const name = slugOf(packageName);
   const master = (number: number) => `  master-${number}:
     <<: *master
     ports: ['127.0.0.1:${6380 + number}:6379']
@@ -210,7 +211,10 @@ function projectOf(tree: Tree, { project, sourceRoot }: NestAddOptions): Project
     project === undefined
       ? Object.values(projects).find((each) => each.sourceRoot !== undefined && each.sourceRoot === sourceRoot)
       : projects[project];
+  const name = project ?? Object.entries(projects).find(([, each]) => each === own)?.[0];
+  // The applications of a monorepo have one package.
+  const parts = [readManifest(tree).name ?? '', ...(name === undefined ? [] : [name])];
   const folder = posix.normalize(own?.sourceRoot ?? sourceRoot ?? configuration.sourceRoot ?? 'src');
   const entry = (own?.entryFile ?? configuration.entryFile ?? 'main').replace(/\.[jt]s$/, '');
-  return { sourceRoot: folder, entry: posix.join(folder, `${entry}.ts`) };
+  return { sourceRoot: folder, entry: posix.join(folder, `${entry}.ts`), keyPrefix: `${slugOf(parts.join('-'))}:` };
 }

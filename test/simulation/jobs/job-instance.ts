@@ -69,11 +69,11 @@ export class JobInstance {
     this.job = new Job(
       {
         ...{ name: JOB, resource: RESOURCE, schedule: world.ticks, policy: plan.policy },
-        ...{ ttl: plan.ttl, maxHold: MAX_HOLD },
+        ...{ ttl: plan.ttl, maxHold: MAX_HOLD, declared: 'the simulation' },
       },
       {
         ...{ where: 'the simulation', call: (run) => doWork(world, this, run) },
-        ...{ locks: { hold: (_, options) => this.hold(options) }, clock: process, instance: this.name },
+        ...{ locks: { hold: (_, options) => this.hold(options) }, clock: process, instance: this.name, keyPrefix: '' },
         ...{ stopping: this.stopping.signal, observer: jobObserver(world, this) },
       },
     );

@@ -15,6 +15,14 @@ function every(schedule: string | number, options: object = {}): JobDeclaration 
 }
 
 describe('The settings of a job', () => {
+  it.each<[string, JobDeclaration, string]>([
+    ['class, method and expression', every('0 3 * * *'), `${where}('0 3 * * *')`],
+    ['time zone', every('0 3 * * *', { timeZone: 'UTC' }), `${where}('0 3 * * *', UTC)`],
+    ['period', every('5m'), `${where}('5m')`],
+  ])('have a text for the record with %s', (_, declaration, text) =>
+    expect(resolveJob(declaration, locks).declared).toBe(text),
+  );
+
   it('have defaults', () => {
     expect(resolveJob(every('0 3 * * *'), locks)).toMatchObject({
       ...{ name: 'report', resource: 'job:report', ttl: 20_000, maxHold: 86_400_000 },
@@ -84,6 +92,17 @@ function logged() {
 const scheduledFor = new Date(0);
 
 describe('The log of jobs', () => {
+  it('names both methods where two applications share a job', () => {
+    const { lines, observer } = logged();
+    const [here, there] = ["@LockedCron on A.run('* * * * *')", "@LockedInterval on B.run('1h')"];
+    observer.conflicting?.('report', { here, there, instance: 'b-1', keyPrefix: 'lock:' });
+    expect(lines).toEqual([
+      `warn job report is ${here} here, and ${there} on instance b-1: two applications take each other's ticks. Give each ` +
+        "application a `keyPrefix` of its own (it is 'lock:'), or each job a name. If one has replaced the other, this ends " +
+        'with the deployment',
+    ]);
+  });
+
   it.each([
     [
       'handed on',

@@ -33,7 +33,7 @@ class Instance {
     const schedule = new IntervalSchedule(period);
     this.job = new Job(
       {
-        ...{ name: 'report', resource: RESOURCE, schedule, ttl: 1_000, maxHold: 3_600_000 },
+        ...{ name: 'report', resource: RESOURCE, schedule, ttl: 1_000, maxHold: 3_600_000, declared: 'a test' },
         policy: { recover: true, catchUp: false, overlap: 'skip', ...policy },
       },
       {
@@ -42,7 +42,7 @@ class Instance {
           this.runs.push(run);
           return this.work(run);
         },
-        ...{ locks: cluster.of(name), clock, instance: name, stopping: this.stopping.signal },
+        ...{ locks: cluster.of(name), clock, instance: name, keyPrefix: '', stopping: this.stopping.signal },
         observer: {
           started: (_, { scheduledFor, attempt }) => this.note(scheduledFor, `started ${attempt}`),
           ended: (_, { scheduledFor, outcome }) => this.note(scheduledFor, outcome),
@@ -340,6 +340,18 @@ describe('A job that was missed', () => {
     b.start();
     await to(0, 2_000);
     expect([...a.events, ...b.events].filter((event) => event.includes('started'))).toEqual(['0 started 1']);
+  });
+
+  it.each([1_000, 29_000])('runs no tick of %d ms before its first start, if it is new', async (later) => {
+    const { a, b, to, clock, record } = setUp({ catchUp: true });
+    await clock.advance(later - 1_000);
+    a.start();
+    b.start();
+    await to(1, -1);
+    expect([...a.runs, ...b.runs]).toEqual([]);
+    expect(record()).toMatchObject({ state: 'baseline', tick: START });
+    await to(1, 1);
+    expect(ticksOf(a, b)).toEqual([1]);
   });
 
   it('skips a tick that it notices too late', async () => {

@@ -9,17 +9,17 @@ import { findTypeScript, registerIn } from '../../../lib/schematics/nest-add/edi
 const IMPORTS = `import { Module } from '@nestjs/common';
 import { OrderModule } from './order.module.js';
 `;
-const CALL = `RedlockModule.forRoot(
-      process.env.REDLOCK_MASTERS?.split(',') ?? {
-        masters: [
-          'redis://127.0.0.1:6381',
-          'redis://127.0.0.1:6382',
-          'redis://127.0.0.1:6383',
-        ],
-        // For development: locks stop for so long if two masters restart.
-        ttl: '2s',
-      },
-    )`;
+const CALL = `RedlockModule.forRoot({
+      masters: process.env.REDLOCK_MASTERS?.split(',') ?? [
+        'redis://127.0.0.1:6381',
+        'redis://127.0.0.1:6382',
+        'redis://127.0.0.1:6383',
+      ],
+      // Of this application alone: two that share it share their locks and jobs.
+      keyPrefix: 'shop:',
+      // In development, locks stop for two seconds if two masters restart.
+      ttl: process.env.REDLOCK_MASTERS ? '10s' : '2s',
+    })`;
 
 function fileWith(decorator: string, imports = IMPORTS): string {
   return `${imports}
@@ -29,7 +29,7 @@ export class AppModule {}
 }
 
 function edited(text: string, className?: string): string {
-  const edit = registerIn(typescript, text, className);
+  const edit = registerIn(typescript, text, className, 'shop:');
   if ('unusual' in edit) throw new Error(edit.unusual);
   return edit.text;
 }
@@ -104,7 +104,7 @@ export class AppModule {}
     expect(typescript.transpileModule(text, { reportDiagnostics: true }).diagnostics).toEqual([]);
     expect(importsOf(text)).toHaveLength(others + 1);
     expect(importsOf(text)[0]).toMatch(/^RedlockModule\.forRoot\(/);
-    const around = text.replace(/RedlockModule\.forRoot\([^]*?\},\n *\)/, '');
+    const around = text.replace(/RedlockModule\.forRoot\([^]*?\n *\}\)/, '');
     expect(around.match(/\/\*.*?\*\/|\/\/ .*/g)).toEqual(decorator.match(/\/\*.*?\*\/|\/\/ .*/g));
   });
 
@@ -117,10 +117,9 @@ export class AppModule {}
       expect.arrayContaining([
         'import { RedlockModule } from "nestjs-redlock"',
         '\timports: [',
-        '\t\tRedlockModule.forRoot(',
-        '\t\t\tprocess.env.REDLOCK_MASTERS?.split(",") ?? {',
-        '\t\t\t\tmasters: [',
-        '\t\t\t\t\t"redis://127.0.0.1:6381",',
+        '\t\tRedlockModule.forRoot({',
+        '\t\t\tmasters: process.env.REDLOCK_MASTERS?.split(",") ?? [',
+        '\t\t\t\t"redis://127.0.0.1:6381",',
       ]),
     );
   });
