@@ -18,7 +18,14 @@ export { LockNotAcquiredError } from './waiting/lock-not-acquired.error.js';
 export { LockReentryError, type ReentryProblem } from './locks/lock-reentry.error.js';
 export { RedlockConfigError } from './settings/config.error.js';
 export type { LockHolder } from './redlock/holder.js';
-export type { JobConflict, JobObserver, JobReport, JobRunReport, JobSkip, UnfinishedRun } from './operate/job-observer.js';
+export type {
+  JobConflict,
+  JobObserver,
+  JobReport,
+  JobRunReport,
+  JobSkip,
+  UnfinishedRun,
+} from './operate/job-observer.js';
 export type { JobOutcome, JobSkipReason } from './operate/job-record.js';
 export type { ElectionObserver, LeaderReport } from './operate/leadership.js';
 export { Lock } from './locks/lock.js';
@@ -82,7 +89,13 @@ export type {
 } from './nest/lock-options.js';
 export { type LockedWork, LockService } from './nest/lock.service.js';
 export type { RedisMasterSource } from './redis/source.interface.js';
-export type { RedisClusterNode, RedisClusterOptions, RedisClusterSource } from './redis/source.interface.js';
+export type {
+  LoginFunction,
+  RedisClusterNode,
+  RedisClusterOptions,
+  RedisClusterSource,
+  RedisLoginOptions,
+} from './redis/source.interface.js';
 export type { RedisClientSource } from './redis/source.interface.js';
 export type {
   DisabledModuleOptions,

@@ -96,7 +96,6 @@ interface ConnectionUser {
 }
 
 export class Connection {
-  readonly secrets: readonly string[];
   readonly usesTls: boolean;
   hasAnswered = false;
   // How often it could be used after it could not.
@@ -134,12 +133,16 @@ export class Connection {
     private readonly user: ConnectionUser,
   ) {
     this.usesTls = Boolean(client.options.tls);
-    this.secrets = secretsOf(client.options);
     client.on('connect', () => this.awaitReady());
     client.on('ready', () => this.becomeReady());
     client.on('error', (error) => this.fail(error));
     client.on('close', () => this.lose());
     client.on('end', () => this.end());
+  }
+
+  // A password may be another one over the next connection.
+  get secrets(): readonly string[] {
+    return secretsOf(this.client.options);
   }
 
   get problem(): ConnectionProblem | undefined {

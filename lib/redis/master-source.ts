@@ -20,6 +20,7 @@ import { isClient, type RedisClient, type RedisMasterContext } from './redis-cli
 import { ClusterMaster } from './cluster/cluster-master.js';
 import { clusterClient, isClusterSource } from './cluster/cluster-client.js';
 import { RedisMaster } from './redis-master.js';
+import { askBeforeConnecting, splitLogin } from './login.js';
 import type { RedisMasterSource } from './source.interface.js';
 
 export type ServerMaster = RedisMaster | ClusterMaster;
@@ -136,7 +137,8 @@ function clientFromUrl(option: string, url: string): RedisClient {
   return new Redis({ ...settings, ...OWN_SETTINGS });
 }
 
-function clientFromOptions(option: string, options: RedisOptions): RedisClient {
+function clientFromOptions(option: string, given: object): RedisClient {
+  const { login, options } = splitLogin(option, given);
   const names: readonly (keyof RedisOptions)[] = ['host', 'port', 'path', 'sentinels'];
   if (!names.some((name) => options[name] !== undefined)) {
     // Otherwise a misspelled option would select a server on this machine.
@@ -145,7 +147,7 @@ function clientFromOptions(option: string, options: RedisOptions): RedisClient {
   }
   // Before the client reads them.
   if (options.sentinels) checkSentinels(option, options.sentinels, options.name);
-  return new Redis({ ...options, ...OWN_SETTINGS });
+  return askBeforeConnecting(new Redis({ ...options, ...OWN_SETTINGS }), login);
 }
 
 function checkAddress(option: string, { host, port, path, sentinels, name }: RedisOptions): void {

@@ -6,7 +6,26 @@ import type { ClusterOptions, RedisOptions } from 'ioredis';
  * with nodes of a cluster, the options of an ioredis client, the nodes of a cluster with such options, or a client or a
  * `Cluster` (of ioredis 5 or 6), whose settings are copied. A cluster is one master.
  */
-export type RedisMasterSource = string | RedisOptions | RedisClusterOptions | RedisClientSource | RedisClusterSource;
+export type RedisMasterSource =
+  string | RedisOptions | RedisLoginOptions | RedisClusterOptions | RedisClientSource | RedisClusterSource;
+
+/** Gives a user or password that changes, such as a token that expires. Asked before each connection, for at most 10 s. */
+export type LoginFunction = () => string | PromiseLike<string>;
+
+/** The options of an ioredis client whose user or password changes. */
+export interface RedisLoginOptions extends Omit<RedisOptions, 'username' | 'password'> {
+  /**
+   * The ACL user.
+   * @default the user `default`
+   */
+  readonly username?: string | LoginFunction;
+  /**
+   * Its password. An error of the function, and an empty result, is the reason why the master does not vote; the function is
+   * asked again within a second.
+   * @default none
+   */
+  readonly password?: string | LoginFunction;
+}
 
 /** An ioredis client as a source of settings: the library copies the settings and does not use the client itself. */
 export interface RedisClientSource {
@@ -23,7 +42,7 @@ export interface RedisClientSource {
  * them, such as `username`, `password`, `tls` and `family`. `keyPrefix` is ignored.
  */
 export interface RedisClusterOptions extends Omit<
-  RedisOptions,
+  RedisLoginOptions,
   'host' | 'port' | 'path' | 'sentinels' | 'name' | 'db' | 'natMap'
 > {
   /**

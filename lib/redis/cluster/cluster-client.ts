@@ -2,6 +2,7 @@ import { Cluster, type ClusterOptions, type Redis, type RedisOptions } from 'ior
 import { RedlockConfigError } from '../../settings/config.error.js';
 import { list } from '../../settings/table.js';
 import { backoff, OWN_SETTINGS } from '../connection.js';
+import { askBeforeConnecting, type Login, splitLogin } from '../login.js';
 import type { RedisClient } from '../redis-client.interface.js';
 import type { RedisClusterOptions } from '../source.interface.js';
 import {
@@ -59,6 +60,7 @@ const SETTINGS: ClusterOptions = {
 interface Seeds {
   readonly nodes: readonly NodeAddress[];
   readonly redisOptions: RedisOptions;
+  readonly login?: Login | undefined;
 }
 
 // Any error while the source is read means that the source is invalid.
@@ -92,7 +94,7 @@ function clientFor(option: string, source: string | RedisClusterOptions): Cluste
     typeof source === 'string' ? { ...seedsOfUrl(source), natMap: undefined } : seedsOf(option, source);
   const redisOptions = { ...given.redisOptions, ...OWN_SETTINGS };
   const cluster = new Cluster([...given.nodes], { ...SETTINGS, redisOptions, ...(natMap && { natMap }) });
-  return new ClusterClient(cluster, { nodes: given.nodes, redisOptions });
+  return new ClusterClient(cluster, { ...given, redisOptions });
 }
 
 function seedsOfUrl(address: string): Seeds {
@@ -105,7 +107,8 @@ function seedsOfUrl(address: string): Seeds {
 }
 
 function seedsOf(option: string, given: RedisClusterOptions): Seeds & Pick<ClusterOptions, 'natMap'> {
-  const { cluster, natMap, durable: _, ...options } = given as RedisClusterOptions & { durable?: unknown };
+  const { cluster, natMap, durable: _, ...all } = given as RedisClusterOptions & { durable?: unknown };
+  const { login, options } = splitLogin(option, all);
   for (const name of ['host', 'port', 'path', 'sentinels'] as const) {
     const value: unknown = Reflect.get(options, name);
     if (value != null)
@@ -114,7 +117,7 @@ function seedsOf(option: string, given: RedisClusterOptions): Seeds & Pick<Clust
   const seeds = list(`a list of at least one node: ${NODE}`, nodeOf, 1)(`${option}.cluster`, cluster);
   const nodes = seeds.map(({ address }) => address);
   const common = seeds.find(({ settings }) => settings)?.settings;
-  return { nodes, natMap, redisOptions: { ...common, ...options } };
+  return { nodes, natMap, login, redisOptions: { ...common, ...options } };
 }
 
 interface Seed {
@@ -144,15 +147,18 @@ function nodeOf(option: string, node: unknown): Seed {
 export class ClusterClient implements RedisClient {
   readonly options: RedisOptions;
   readonly nodes: readonly NodeAddress[];
+  private readonly login: Login | undefined;
 
   constructor(
     readonly cluster: Cluster,
-    { nodes, redisOptions }: Seeds,
+    { nodes, redisOptions, login }: Seeds,
   ) {
     this.options = redisOptions;
     this.nodes = nodes;
+    this.login = login;
     // Later, because a redirection connects to the new node itself.
     cluster.on('+node', (node: Redis) => {
+      askBeforeConnecting(node, login, redisOptions);
       if (cluster.status === 'ready') setImmediate(() => void connectNode(node));
     });
   }
@@ -186,7 +192,8 @@ export class ClusterClient implements RedisClient {
   // For an examination: it does not connect again.
   duplicate(): ClusterClient {
     const settings = { enableReadyCheck: false, clusterRetryStrategy: () => null };
-    return new ClusterClient(this.cluster.duplicate([], settings), { nodes: this.nodes, redisOptions: this.options });
+    const { nodes, login, options: redisOptions } = this;
+    return new ClusterClient(this.cluster.duplicate([], settings), { nodes, login, redisOptions });
   }
 
   disconnect(reconnect?: boolean): void {

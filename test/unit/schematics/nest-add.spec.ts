@@ -165,11 +165,11 @@ export class AppModule {}
       'it uses the name RedlockModule for something else',
     ],
   ])('leaves %s to the reader', (_, decorator, unusual) =>
-    expect(registerIn(typescript, fileWith(decorator), undefined)).toEqual({ unusual }),
+    expect(registerIn(typescript, fileWith(decorator), undefined, 'shop:')).toEqual({ unusual }),
   );
 
   it('says which class it has not found', () =>
-    expect(registerIn(typescript, fileWith('@Module({})'), 'Root')).toEqual({
+    expect(registerIn(typescript, fileWith('@Module({})'), 'Root', 'shop:')).toEqual({
       unusual: 'it has no Root with @Module',
     }));
 });
