@@ -1,11 +1,14 @@
 import { Processor, WorkerHost } from '@nestjs/bullmq';
 import { DelayedError, type Job } from 'bullmq';
-import { LockNotAcquiredError, LockServiceStoppedError, WithLock } from 'nestjs-redlock';
+import { LockNotAcquiredError, LockServiceStoppedError, QuorumUnavailableError, WithLock } from 'nestjs-redlock';
 import { BillingService, type Invoice } from './billing.service.js';
 import { QUEUE } from './queue.js';
 
 /** Delay before a job whose customer is busy is tried again, in milliseconds. */
 export const RETRY_AFTER = 250;
+
+/** What {@link InvoiceProcessor.charge} rejects with if it has not begun: a busy customer, an outage, the shutdown of this worker. */
+const NOT_BEGUN = [LockNotAcquiredError, QuorumUnavailableError, LockServiceStoppedError];
 
 /** Runs several jobs at once in every worker, but never two of one customer. */
 @Processor(QUEUE, { concurrency: 4 })
@@ -18,9 +21,8 @@ export class InvoiceProcessor extends WorkerHost {
     try {
       await this.charge(job.data);
     } catch (error) {
-      // This also covers the shutdown of this worker: another worker gets the job. An outage of the masters is left to
-      // the attempts and the backoff of the job, like any other error.
-      if (!(error instanceof LockNotAcquiredError || error instanceof LockServiceStoppedError)) throw error;
+      // Anything else, a lost lock too, is left to the attempts and the backoff of the job.
+      if (!NOT_BEGUN.some((kind) => error instanceof kind)) throw error;
       await job.moveToDelayed(Date.now() + RETRY_AFTER, token);
       // Indicates that the job was moved: it has not failed, and the attempt does not count.
       throw new DelayedError();

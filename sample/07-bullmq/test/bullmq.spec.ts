@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { getQueueToken } from '@nestjs/bullmq';
 import type { INestApplicationContext } from '@nestjs/common';
@@ -41,7 +42,7 @@ async function startTwo(options: Partial<RedlockModuleOptions> = {}) {
   await events.waitUntilReady();
   const add = (customer: string): Promise<Job<Invoice>> => queue.add('charge', { customer, amount: 1 });
   const completed = (job: Job<Invoice>): Promise<unknown> => job.waitUntilFinished(events, 15_000);
-  return { gates, refusals, queue, add, completed };
+  return { gates, refusals, queue, events, add, completed };
 }
 
 describe('Jobs of one customer on two workers with four slots each', () => {
@@ -70,6 +71,22 @@ describe('Jobs of one customer on two workers with four slots each', () => {
     expect(delayed?.attemptsStarted).toBeGreaterThan(1);
     expect(delayed?.attemptsMade).toBe(1);
     expect(delayed?.failedReason).toBeUndefined();
+  });
+
+  it('use up no attempt in an outage of the masters, and run after it', async () => {
+    const masters = memoryMasters(3);
+    const { gates, queue, events, add, completed } = await startTwo({ masters });
+    for (const master of masters) master.takeDown();
+    const delayed = once(events, 'delayed');
+    const job = await add('anna');
+    await delayed;
+    for (const master of masters) master.bringUp();
+    await gates.anna.arrived(1);
+    gates.anna.open();
+    await completed(job);
+    const ended = await queue.getJob(job.id!);
+    expect([ended?.attemptsMade, ended?.failedReason]).toEqual([1, undefined]);
+    expect(ended?.attemptsStarted).toBeGreaterThan(1);
   });
 
   it('run together without the lock, so the test above would detect a missing lock', async () => {
