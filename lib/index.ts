@@ -102,6 +102,7 @@ export type {
   LockingModuleOptions,
   MasterSource,
   RedlockModuleExtras,
+  ProvidedOptions,
   RedlockModuleOptions,
   RedlockOptionsFactory,
 } from './nest/redlock-module-options.interface.js';

@@ -145,7 +145,7 @@ export function resolveModule(options: RedlockModuleOptions): ModuleSettings {
 
 function checkModuleOptionNames(options: unknown): asserts options is RedlockModuleOptions {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    const requirement = 'must be an object with `masters`, also as the result of a factory';
+    const requirement = 'must be a list of masters, or an object with `masters`, also as the result of a factory';
     throw new RedlockConfigError('options', options, requirement);
   }
   const misplaced = Object.keys(EXTRAS).find((name) => name in options);

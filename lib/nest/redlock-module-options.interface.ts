@@ -74,8 +74,11 @@ export interface RedlockModuleExtras {
   name?: string;
 }
 
+/** What a factory gives: the masters, or all options. */
+export type ProvidedOptions = readonly MasterSource[] | RedlockModuleOptions;
+
 /** Provides the options for `forRootAsync({ useClass })` and `forRootAsync({ useExisting })`. */
 export interface RedlockOptionsFactory {
-  /** Called once, at boot. An error that it throws aborts the boot. */
-  createRedlockOptions(): RedlockModuleOptions | Promise<RedlockModuleOptions>;
+  /** Called once, at boot. An error that it throws aborts the boot. A list is that of the masters. */
+  createRedlockOptions(): ProvidedOptions | Promise<ProvidedOptions>;
 }

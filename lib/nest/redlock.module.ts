@@ -9,7 +9,12 @@ import {
   type OnModuleInit,
   type Provider,
 } from '@nestjs/common';
-import type { MasterSource, RedlockModuleExtras, RedlockModuleOptions } from './redlock-module-options.interface.js';
+import type {
+  MasterSource,
+  ProvidedOptions,
+  RedlockModuleExtras,
+  RedlockModuleOptions,
+} from './redlock-module-options.interface.js';
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
 import { RedlockConfigError } from '../settings/config.error.js';
 import { checkOptionNames, parseOptions } from '../settings/table.js';
@@ -23,7 +28,7 @@ import { RUNTIME_STARTER, RuntimeStarter } from './redlock.runtime.js';
 const extras: Required<Pick<RedlockModuleExtras, 'isGlobal'>> & { name: string | undefined } = parseOptions(EXTRAS, {});
 
 export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN, OPTIONS_TYPE, ASYNC_OPTIONS_TYPE } =
-  new ConfigurableModuleBuilder<RedlockModuleOptions>({ moduleName: 'Redlock' })
+  new ConfigurableModuleBuilder<ProvidedOptions>({ moduleName: 'Redlock' })
     .setClassMethodName('forRoot')
     .setFactoryMethodName('createRedlockOptions')
     .setExtras(extras, (definition, { isGlobal }) => ({ ...definition, global: isGlobal }))
@@ -68,8 +73,10 @@ export class RedlockModule
    * @param options the masters, or all options; see {@link RedlockModuleOptions}. Invalid options abort the boot with a
    * `RedlockConfigError` that names the option, its value and the requirement.
    */
-  static override forRoot(options: readonly MasterSource[] | typeof OPTIONS_TYPE): DynamicModule {
-    const given: typeof OPTIONS_TYPE = isList(options) ? { masters: options } : options;
+  static override forRoot(
+    options: readonly MasterSource[] | (RedlockModuleOptions & Partial<typeof extras>),
+  ): DynamicModule {
+    const given = isList(options) ? { masters: options } : options;
     // Checked here and not only at boot, because Nest copies the options, and the copy may differ.
     checkIsObject(given);
     checkOptionNames('options', given, { ...MODULE_OPTIONS, ...EXTRAS });
@@ -121,7 +128,8 @@ function withLockService(definition: DynamicModule, extras: Partial<typeof ASYNC
   const providers: Provider[] = [
     {
       provide: RUNTIME_STARTER,
-      useFactory: (options: RedlockModuleOptions) => new RuntimeStarter(options, loggerOf(name), name),
+      useFactory: (given: ProvidedOptions) =>
+        new RuntimeStarter(isList(given) ? { masters: given } : given, loggerOf(name), name),
       inject: [MODULE_OPTIONS_TOKEN],
     },
     {

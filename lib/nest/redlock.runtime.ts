@@ -1,4 +1,4 @@
-import type { Clock } from '../redlock/clock.js';
+import type { Clock, Timer } from '../redlock/clock.js';
 import { QuorumUnavailableError } from '../redlock/errors.js';
 import { RedlockConfigError } from '../settings/config.error.js';
 import { IdleCheck, isHopeless, measureRoundTrips, QuorumWatch, warningOfRoundTrips } from '../masters/connect.js';
@@ -17,6 +17,7 @@ import { ownController, SystemRandom } from '../runtime/system.js';
 import { LockService } from './lock.service.js';
 import { logTo } from './log-observer.js';
 import { countOf, adviceFor, reportTo, resolveModule } from './module-settings.js';
+import { warnOfMemory, warnWithoutHooks } from './production.js';
 import type { MasterSource, RedlockModuleOptions } from './redlock-module-options.interface.js';
 import type { Random } from '../redlock/holder.js';
 import { hasMethods } from '../settings/table.js';
@@ -88,10 +89,6 @@ function adviceOnBoot({ answers }: QuorumUnavailableError, masters: number): str
     : `${start}; \`lazyConnect: true\` starts without waiting for them`;
 }
 
-const MEMORY_IN_PRODUCTION =
-  "masters: 'memory' with NODE_ENV=production: locks are within this process only and exclude no other one; " +
-  'give the addresses of Redis servers';
-
 interface Measuring {
   readonly clock: Clock;
   readonly settings: Settings;
@@ -149,6 +146,7 @@ export class RedlockRuntime {
     private readonly drainTimeout: number,
     private readonly observer: LockObserver = {},
     private readonly idleCheck?: IdleCheck,
+    private readonly signalCheck?: Timer,
   ) {}
 
   stop(): void {
@@ -158,6 +156,7 @@ export class RedlockRuntime {
   async close(): Promise<void> {
     this.redlock.stop();
     this.idleCheck?.end();
+    this.signalCheck?.cancel();
     await this.redlock.drain(this.drainTimeout);
     await this.redlock.close();
     this.service.close();
@@ -210,9 +209,10 @@ async function createRedlockRuntime(
   // A master in memory hangs only if a test lets it.
   const mayHang = masters.some((master) => !(master instanceof MemoryMaster));
   const idleCheck = mayHang ? new IdleCheck(clock, () => redlock.masters.ask()) : undefined;
-  const runtime = new RedlockRuntime(service, redlock, drainTimeout, observer, idleCheck);
+  const signalCheck = warnWithoutHooks(clock, connectTimeout, warn);
+  const runtime = new RedlockRuntime(service, redlock, drainTimeout, observer, idleCheck, signalCheck);
   announce(logger, masters, settings);
-  if (options.masters === 'memory' && process.env.NODE_ENV === 'production') warn(MEMORY_IN_PRODUCTION);
+  warnOfMemory(options.masters, warn);
   redlock.masters.onReady(quorum.check);
   const begin = (): void => watch({ quorum, redlock, idleCheck });
   const measure = (): Promise<void> => warnOfRoundTrips(servers, { clock, settings, all: masters.length, warn });
@@ -229,6 +229,7 @@ async function createRedlockRuntime(
     await redlock.masters.connect(connectTimeout);
     begin();
   } catch (error) {
+    signalCheck?.cancel();
     await redlock.close();
     observer.stopped?.();
     if (error instanceof QuorumUnavailableError) logger.error(adviceOnBoot(error, masters.length));

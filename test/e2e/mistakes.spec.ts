@@ -156,10 +156,13 @@ describe('The text that a user sees explains a mistake in the options of the mod
     ['one address', root('redis://a:1'), '; one address goes into a list, such as [url], got "redis://a:1"'],
     ['a client', root(client), '; a client goes into a list, such as [client], got an object (EventEmitter)'],
   ]);
-  explains('RedlockConfigError: options must be an object with `masters`, also as the result of a factory, got ', [
-    ['a factory of a list', rootAsync({ useFactory: () => ['redis://a'] }), 'an array of 1'],
-    ['a factory of nothing', rootAsync({ useFactory: () => undefined }), 'undefined'],
-  ]);
+  explains(
+    'RedlockConfigError: options must be a list of masters, or an object with `masters`, also as the result of a factory, got ',
+    [
+      ['a factory of one address', rootAsync({ useFactory: () => 'redis://a' }), '"redis://a"'],
+      ['a factory of nothing', rootAsync({ useFactory: () => undefined }), 'undefined'],
+    ],
+  );
   explains('RedlockConfigError: options may hold known options only (', [
     ['a name for masters', root({ servers: [] }), 'did you mean masters?), got "servers"'],
     ['the address itself', root({ host: 'a', port: 6379 }), 'did you mean masters?), got "host"'],

@@ -9,7 +9,8 @@ import {
   type RedlockModuleOptions,
   type RedlockOptionsFactory,
 } from 'nestjs-redlock';
-import { ManualClock } from 'nestjs-redlock/testing';
+import type { TestingModule } from '@nestjs/testing';
+import { ManualClock, memoryMasters } from 'nestjs-redlock/testing';
 import { boot, closeAll, listen, logs } from './support/applications.js';
 import { deferred, outcomeOf, settle } from './support/deferred.js';
 import { jobUnder, Locks } from './support/locks.js';
@@ -75,6 +76,7 @@ describe('forRootAsync', () => {
         useFactory: async (config: Config) => config.createRedlockOptions(),
       },
     ],
+    ['a list of masters from useFactory', { useFactory: async () => locks.masters }],
     ['a synchronous useFactory', { useFactory: () => ({ masters: locks.masters }) }],
     ['useClass', { useClass: Config }],
     ['useExisting', { imports: [ConfigModule], useExisting: Config }],
@@ -106,6 +108,51 @@ describe('forRootAsync', () => {
     const failure = new Error('no configuration');
     const useFactory = () => Promise.reject<RedlockModuleOptions>(failure);
     await expect(boot({ imports: [RedlockModule.forRootAsync({ useFactory })] })).rejects.toBe(failure);
+  });
+});
+
+describe('In production, a process that nothing ends in order', () => {
+  const { NODE_ENV } = process.env;
+  const onSignal = (): void => undefined;
+  const warnings = (): string[] => logs.filter((line) => line.includes('SIGTERM'));
+  let clock: ManualClock;
+  beforeEach(() => {
+    clock = new ManualClock();
+    logs.length = 0;
+    for (const listener of process.listeners('SIGTERM')) process.off('SIGTERM', listener);
+  });
+  afterEach(() => {
+    process.env.NODE_ENV = NODE_ENV;
+    process.off('SIGTERM', onSignal);
+  });
+
+  const start = (NODE_ENV: string): Promise<TestingModule> => {
+    process.env.NODE_ENV = NODE_ENV;
+    return boot({ imports: [RedlockModule.forRoot({ masters: memoryMasters(3, clock), clock })] });
+  };
+
+  it('is warned of once, when its boot is over', async () => {
+    await start('production');
+    expect(warnings()).toEqual([]);
+    await clock.advance(60_000);
+    expect(warnings()).toEqual([
+      'warn nothing listens for SIGTERM: a stop of this process leaves its locks held until their ttl ends; call ' +
+        'app.enableShutdownHooks()',
+    ]);
+  });
+
+  it('is not warned of if it listens soon after its boot, or is no production', async () => {
+    await start('test');
+    await start('production');
+    process.on('SIGTERM', onSignal);
+    await clock.advance(60_000);
+    expect(warnings()).toEqual([]);
+  });
+
+  it('leaves no timer if it ends before', async () => {
+    const app = await start('production');
+    await app.close();
+    expect(clock.pendingTimers).toBe(0);
   });
 });
 
