@@ -5,6 +5,7 @@ import * as api from 'nestjs-redlock';
 import { StaleTokenError } from 'nestjs-redlock/sql';
 import { parseDuration } from '../../lib/settings/duration.js';
 import { resolveSettings } from '../../lib/settings/settings.js';
+import type { MasterReply, MasterRequest } from '../../lib/masters/master.interface.js';
 import { instrumentsOf } from '../../lib/opentelemetry/instruments.js';
 
 const readPage = (name: string): Promise<string> => readFile(name, 'utf8');
@@ -54,6 +55,16 @@ const EVENTS: Record<keyof api.LockObserver, true> = {
   stopped: true,
   waiting: true,
   woken: true,
+};
+
+const OPERATIONS: Record<Exclude<MasterRequest['op'], 'raise-barrier' | 'defer-readers'>, true> = {
+  ...{ acquire: true, pick: true, extend: true, draw: true, release: true, leave: true, inspect: true, probe: true },
+  ...{ 'open-state': true, 'write-state': true, 'read-state': true },
+};
+
+const ANSWERS: Record<MasterReply['kind'] | 'not-asked', true> = {
+  ...{ granted: true, held: true, gone: true, unreachable: true, timeout: true, refused: true, quarantined: true },
+  'not-asked': true,
 };
 
 const ERRORS = [
@@ -111,6 +122,15 @@ describe('The documentation', () => {
       .filter(([name]) => !name!.startsWith('span'))
       .flatMap(([name, kind]) => inCode(name!).map((each) => `${each}: ${kind!.replace('counters', 'counter')}`));
     expect(reported.sort()).toEqual(made.sort());
+  });
+
+  it('lists what a metric of a master says of requests and answers', () => {
+    const listed = (attribute: string): string[] => {
+      const [, line = ''] = operationsPage.split(`- \`${attribute}\`:`);
+      return inCode(line.split('\n- ')[0]!);
+    };
+    expect(listed('redlock.operation')).toEqual(expect.arrayContaining(Object.keys(OPERATIONS)));
+    expect(listed('redlock.answer').sort()).toEqual(Object.keys(ANSWERS).sort());
   });
 
   it('lists all events of an observer', () => {

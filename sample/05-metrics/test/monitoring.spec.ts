@@ -2,7 +2,16 @@ import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { memoryMasters } from 'nestjs-redlock/testing';
 import { closeAll, start } from './support/application.js';
 import { type Sample, scrape } from './support/exposition.js';
-import { type Dashboard, namesIn, queriesOf, type Query, readAlerts, readDashboard } from './support/monitoring.js';
+import {
+  type Dashboard,
+  namesIn,
+  queriesOf,
+  type Query,
+  readAlerts,
+  readDashboard,
+  readDocumented,
+} from './support/monitoring.js';
+import { exportJobs } from './support/jobs.js';
 import { causeEverything } from './support/traffic.js';
 
 /** Labels that Prometheus adds to what it scrapes. */
@@ -61,6 +70,16 @@ describe('Dashboard and alerts', () => {
     const used = [...queriesOf(dashboard), ...alerts].flatMap(({ expression }) => namesIn(expression).metrics);
     expect([...names].filter((name) => !used.some((each) => each.startsWith(name)))).toEqual([]);
     expect(names.size).toBeGreaterThanOrEqual(13);
+  });
+});
+
+describe('The documentation', () => {
+  it('alerts on metrics and labels of jobs, leaders and permits that the exporter of this sample has', async () => {
+    const expressions = await readDocumented();
+    expect(expressions.length).toBeGreaterThanOrEqual(2);
+    await using exported = await exportJobs();
+    const samples = await scrape(exported.url);
+    expect(expressions.flatMap((query) => missingIn(samples, query))).toEqual([]);
   });
 });
 

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 export const FOLDER = join(import.meta.dirname, '..', '..');
@@ -50,6 +50,18 @@ export async function readAlerts(): Promise<Query[]> {
     const [, expression = ''] = /^ +expr: (?:>-)?([^]*?)^ +(?:for|labels):/m.exec(alert) ?? [];
     return { title, expression: expression.replace(/\s+/g, ' ').trim() };
   });
+}
+
+/** The expressions in the pages of the library. */
+export async function readDocumented(): Promise<Query[]> {
+  const folder = join(FOLDER, '../../docs');
+  const pages = (await readdir(folder)).filter((name) => name.endsWith('.md'));
+  const queries = pages.map(async (page) => {
+    const text = await readFile(join(folder, page), 'utf8');
+    const blocks = [...text.matchAll(/^ *```(?:text|promql)\n([^]*?)```/gm)].map(([, block = '']) => block.trim());
+    return blocks.filter((block) => block.includes('redlock_')).map((expression) => ({ title: page, expression }));
+  });
+  return (await Promise.all(queries)).flat();
 }
 
 /** The metrics and the labels that an expression names. */
