@@ -1,5 +1,5 @@
 // Checks that the targets of relative links, and the paths in prose, exist.
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { root } from '../run.mjs';
 import { anchorsOf, lineAt, readMarkdown } from './markdown.mjs';
@@ -12,6 +12,9 @@ const CODE = /(?<!`)(`+)(?!`)[^]*?(?<!`)\1(?!`)/g;
 const OF_COMMIT = /`[0-9a-f]{7}`, $/;
 /** A path into a folder of the repository that is a code span of its own. A glob is checked up to its first star. */
 const PATH = /^`((?:lib|test|scripts|sample|docs|\.ci|\.github)\/[\w./*-]+)`$/;
+
+/** The `files` of the package, before and after the star. */
+const PACKED = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).files.map((name) => name.split('*'));
 
 export async function checkLinks(file) {
   const problems = [];
@@ -38,10 +41,21 @@ async function problemOf(target, file) {
   const resolved = path === '' ? file.path : resolve(file.folder, decodeURIComponent(path));
   if (relative(root, resolved).startsWith('..')) return `the link to ${target} leaves the repository`;
   if (!existsSync(resolved)) return `the link to ${target} leads nowhere`;
+  // A picture is too large for the package, and its text stands in for it.
+  if (isPacked(file.path) && !isPacked(resolved) && !resolved.endsWith('.png'))
+    return `the link to ${target} leads out of the package: name the path`;
   if (anchor === undefined) return undefined;
   if (!resolved.endsWith('.md')) return `the link to ${target} has an anchor, and is no Markdown file`;
   const anchors = anchorsOf(resolved === file.path ? file : await readMarkdown(resolved));
   return anchors.has(anchor) ? undefined : `the link to ${target} has an anchor that no heading there has`;
+}
+
+/** Whether the package has a file. */
+function isPacked(path) {
+  const name = relative(root, path);
+  return PACKED.some(
+    ([start, end = '']) => name === start || (end !== '' && name.startsWith(start) && name.endsWith(end)),
+  );
 }
 
 function exists(path, file) {

@@ -2,6 +2,8 @@ import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { checkLinks } from '../../../scripts/docs/links.mjs';
+import { parseMarkdown } from '../../../scripts/docs/markdown.mjs';
 
 let folder: string;
 
@@ -34,6 +36,18 @@ async function check(name: string, text: string): Promise<Verdict> {
     });
   });
 }
+
+it.each<[string, string, string[]]>([
+  ['docs/errors.md', '[a](faq.md) [b](performance.svg) [c](../README.md)', []],
+  ['docs/errors.md', '[a](../sample/01-orders)', ['../sample/01-orders']],
+  ['README.md', '[a](CONTRIBUTING.md) [b](docs/faq.md) ![c](docs/dashboard.png)', ['CONTRIBUTING.md']],
+  ['CONTRIBUTING.md', '[a](sample/01-orders)', []],
+])('A page of the package, as %s, links to nothing outside of the package', async (name, text, targets) => {
+  const problems = await checkLinks(parseMarkdown(join(process.cwd(), name), text));
+  expect(problems.map(({ message }) => message)).toEqual(
+    targets.map((target) => `the link to ${target} leads out of the package: name the path`),
+  );
+});
 
 describe('The check of the documentation', () => {
   it('finds nothing in a correct document', async () => {
