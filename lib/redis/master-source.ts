@@ -16,7 +16,7 @@ import {
   settingsOfUrl,
 } from './urls.js';
 import { OWN_SETTINGS } from './connection.js';
-import { isClient, type RedisClient, type RedisMasterContext } from './redis-client.interface.js';
+import { isClient, refuseMock, type RedisClient, type RedisMasterContext } from './redis-client.interface.js';
 import { ClusterMaster } from './cluster/cluster-master.js';
 import { clusterClient, isClusterSource } from './cluster/cluster-client.js';
 import { RedisMaster } from './redis-master.js';
@@ -113,6 +113,7 @@ export function redisClient(option: string, source: RedisMasterSource): NamedCli
 function clientFrom(option: string, source: unknown): RedisClient {
   try {
     const client = copyOf(option, source);
+    refuseMock(option, client);
     checkAddress(option, client.options);
     return client;
   } catch (error) {

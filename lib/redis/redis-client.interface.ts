@@ -1,4 +1,5 @@
 import type { RedisOptions } from 'ioredis';
+import { RedlockConfigError } from '../settings/config.error.js';
 import type { Clock } from '../redlock/clock.js';
 import type { LockObserver } from '../operate/observer.js';
 import type { Random } from '../redlock/holder.js';
@@ -30,6 +31,15 @@ export interface RedisClient {
   duplicate(override?: object): RedisClient;
   disconnect(reconnect?: boolean): void;
   on(event: string, listener: (...args: unknown[]) => void): unknown;
+}
+
+// What `jest.mock('ioredis')` leaves of a client would hang, or fail far from its cause.
+export function refuseMock(option: string, { status }: { readonly status: unknown }): void {
+  if (typeof status === 'string') return;
+  const requirement =
+    "needs ioredis, and this process has a mock of it: remove jest.mock('ioredis') or vi.mock('ioredis'), and import " +
+    'RedlockTestingModule.forRoot() of nestjs-redlock/testing';
+  throw new RedlockConfigError(option, 'a mock', requirement);
 }
 
 export function isClient(source: object): source is RedisClientSource {

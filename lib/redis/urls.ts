@@ -253,6 +253,10 @@ const NOT_A_LIST_OF_PARTS =
 
 const ONE_ADDRESS = "must be one address: split a list of them at its commas, .split(',')";
 
+const SEPARATED = "must be one address: a list has commas between its addresses, and is split there, .split(',')";
+
+const QUOTED = 'must be without quotes: JSON keeps them, and so does Docker with an env file';
+
 const NEEDS_SCHEME =
   'must begin with redis:// or rediss://, as in redis://localhost:6379, or be the path of a unix socket';
 const NEEDS_PORT = 'must have a port from 1 to 65535';
@@ -297,6 +301,8 @@ function parsed(text: string): URL {
   if (text === 'memory') {
     throw new UrlError("must be an address: 'memory' stands in place of the whole list, { masters: 'memory' }");
   }
+  if (/^\[?["'`]|["'`]\]?$/.test(text)) throw new UrlError(QUOTED);
+  if (/[;|\s]\s*rediss?:\/\//i.test(text)) throw new UrlError(SEPARATED);
   if (isForeign(text) || /[,;\s]\s*(?:password|pwd|auth|user)\s*=/i.test(text)) throw new UrlError(NOT_A_LIST_OF_PARTS);
   try {
     return new URL(text);

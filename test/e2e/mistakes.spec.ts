@@ -263,6 +263,8 @@ describe('The text that a user sees explains a mistake in the options of the mod
 });
 
 describe('The text that a user sees explains a mistake in the masters:', () => {
+  const QUOTED = 'be without quotes: JSON keeps them, and so does Docker with an env file';
+  const SEPARATED = "be one address: a list has commas between its addresses, and is split there, .split(',')";
   const twin = (other: string) => `must be another server than masters[0]: one server has one vote, got "${other}"`;
   const [master] = memoryMasters();
 
@@ -303,6 +305,10 @@ describe('The text that a user sees explains a mistake in the masters:', () => {
       masters('memory'),
       `be an address: 'memory' stands in place of the whole list, { masters: 'memory' }, got "memory"`,
     ],
+    ['an env file with quotes', masters('"redis://a:1', ' redis://b:1"'), `${QUOTED}, got "***"`],
+    ['a JSON list that was split', masters('["redis://a:1"'), `${QUOTED}, got "***"`],
+    ['semicolons in a list', masters('redis://a:1;redis://b:1'), `${SEPARATED}, got "redis://***"`],
+    ['spaces in a list', masters('redis://a:1 redis://b:1'), `${SEPARATED}, got "redis://***"`],
     ['a port that no server has', masters('redis://a:99999'), 'have a port from 1 to 65535, got "redis://a:99999"'],
     [
       'a database that no server has',

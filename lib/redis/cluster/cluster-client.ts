@@ -3,7 +3,7 @@ import { RedlockConfigError } from '../../settings/config.error.js';
 import { list } from '../../settings/table.js';
 import { backoff, OWN_SETTINGS } from '../connection.js';
 import { askBeforeConnecting, type Login, splitLogin } from '../login.js';
-import type { RedisClient } from '../redis-client.interface.js';
+import { type RedisClient, refuseMock } from '../redis-client.interface.js';
 import type { RedisClusterOptions } from '../source.interface.js';
 import {
   checkEndpoint,
@@ -66,9 +66,12 @@ interface Seeds {
 // Any error while the source is read means that the source is invalid.
 export function clusterClient(option: string, source: unknown): ClusterClient {
   try {
-    return typeof source === 'object' && source !== null && 'isCluster' in source
-      ? copyOf(option, source as unknown as ClientToCopy)
-      : clientFor(option, source as string | RedisClusterOptions);
+    const client =
+      typeof source === 'object' && source !== null && 'isCluster' in source
+        ? copyOf(option, source as unknown as ClientToCopy)
+        : clientFor(option, source as string | RedisClusterOptions);
+    refuseMock(option, client);
+    return client;
   } catch (error) {
     if (error instanceof RedlockConfigError) throw error;
     const value = typeof source === 'string' ? redactAddress(source) : source;

@@ -181,6 +181,15 @@ describe('Fake timers', () => {
     expect(next.loss).toMatchObject({ cause: 'expired' });
   });
 
+  it('end locks by a later date, like a machine that was suspended, and not by an earlier one', async () => {
+    jest.useFakeTimers();
+    const lock = await memoryLockService().acquire('a', { ttl: '10s' });
+    jest.setSystemTime(Date.now() - 3_600_000);
+    expect(lock.isHeld).toBe(true);
+    jest.setSystemTime(Date.now() + 7_200_000);
+    expect(lock.isHeld).toBe(false);
+  });
+
   it('leave real timers to the locks of the next test', async () => {
     const locks = memoryLockService();
     jest.useFakeTimers();
