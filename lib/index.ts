@@ -74,7 +74,7 @@ export type {
   OnHeld,
   AcquisitionProgress,
 } from './operate/observer.js';
-export type { LockInspection, PermitInspection, SlotInspection } from './operate/inspector.js';
+export type { HeldLock, LockInspection, PermitInspection, SlotInspection } from './operate/inspector.js';
 export type { MasterState, MasterStatus, RedlockStatus } from './operate/status.js';
 export type { AcquireOptions, LockMode, RedlockOptions } from './settings/options.js';
 export { getLockServiceToken, InjectLockService } from './nest/lock-service.token.js';

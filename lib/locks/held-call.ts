@@ -15,6 +15,8 @@ interface HeldCallOptions {
   readonly call: CallSettings;
   readonly entry: QueueEntry | undefined;
   readonly caller: string | undefined;
+  readonly attempts: number;
+  readonly waited: number;
   readonly letGo: (held: HeldCall, lease: Lease) => void;
 }
 
@@ -22,6 +24,9 @@ interface HeldCallOptions {
 interface HeldTerms extends Terms<Lease> {
   readonly call: CallSettings;
   readonly caller: string | undefined;
+  readonly attempts: number;
+  // In milliseconds.
+  readonly waited: number;
   recorder: AcquisitionRecorder | undefined;
 }
 
@@ -32,15 +37,19 @@ export class HeldCall implements HeldTerms {
   readonly entry: QueueEntry | undefined;
   // The decorated method.
   readonly caller: string | undefined;
+  readonly attempts: number;
+  readonly waited: number;
   // Absent without an observer, and before work has begun.
   recorder: AcquisitionRecorder | undefined;
   private readonly letGo: (held: HeldCall, lease: Lease) => void;
 
-  constructor({ resources, call, entry, caller, letGo }: HeldCallOptions) {
+  constructor({ resources, call, entry, caller, attempts, waited, letGo }: HeldCallOptions) {
     this.resources = resources;
     this.call = call;
     this.entry = entry;
     this.caller = caller;
+    this.attempts = attempts;
+    this.waited = waited;
     this.letGo = letGo;
   }
 

@@ -74,9 +74,10 @@ export class LockCall extends Call {
 
   granted(): HeldCall {
     const { resources, call, caller, service } = this.options;
-    const { entry } = this;
+    const { entry, allAttempts: attempts, waiter } = this;
     entry?.becomeHolder();
-    return new HeldCall({ resources, call, entry, caller, letGo: service.letGo });
+    const { letGo } = service;
+    return new HeldCall({ resources, call, entry, caller, attempts, waited: waiter.paused, letGo });
   }
 
   beginning(lease: Lease): void {

@@ -3,7 +3,7 @@ import type { CircuitBreakerMaster } from '../masters/circuit-breaker-master.js'
 import type { Master } from '../masters/master.interface.js';
 import { MasterSet } from '../masters/master-set.js';
 import { PermitBook, PermitChoice, queueOfPermits, queuesOf } from '../kinds/permits.js';
-import { Inspector, firstLocks, type OwnLocks } from '../operate/inspector.js';
+import { firstLocks, type HeldLock, Inspector, type OwnLocks } from '../operate/inspector.js';
 import type { LockObserver, OnHeld } from '../operate/observer.js';
 import type { Clock } from '../redlock/clock.js';
 import { LockServiceStoppedError } from '../redlock/errors.js';
@@ -120,6 +120,17 @@ export class LockManager {
 
   get isStopped(): boolean {
     return this.redlock.isStopped;
+  }
+
+  get held(): readonly HeldLock[] {
+    return this.redlock.held.members
+      .filter(({ isHeld }) => isHeld)
+      .map((lease) => {
+        const { resources, acquiredAt, remaining } = lease;
+        const { call, caller } = callOf(lease);
+        const mode = call.isShared ? 'shared' : 'exclusive';
+        return { resources, mode, slot: slotOf(lease), since: new Date(acquiredAt.wall), remaining, caller };
+      });
   }
 
   ownHeld(limit: number): OwnLocks {

@@ -60,6 +60,16 @@ export class Lock implements AsyncDisposable {
     return this.#lease.isHeld ? this.#lease.remaining : 0;
   }
 
+  /** Milliseconds that the call spent waiting for other holders or for masters: `0` if its first attempt was granted. */
+  get waited(): number {
+    return callOf(this.#lease).waited;
+  }
+
+  /** How many attempts the call has made: `1` if the first one was granted. */
+  get attempts(): number {
+    return callOf(this.#lease).attempts;
+  }
+
   /** Why the lock was lost; `undefined` while it is held and after a release. */
   get loss(): LockLostError | undefined {
     return this.#lease.loss;

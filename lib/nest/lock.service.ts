@@ -4,7 +4,7 @@ import { LockReentryError } from '../locks/lock-reentry.error.js';
 import { RedlockConfigError } from '../settings/config.error.js';
 import type { Lock } from '../locks/lock.js';
 import { type LockObserver, ObserverHub, type OnHeld } from '../operate/observer.js';
-import type { Inspector, LockInspection, OwnLocks, PermitInspection } from '../operate/inspector.js';
+import type { HeldLock, Inspector, LockInspection, OwnLocks, PermitInspection } from '../operate/inspector.js';
 import { checkOptionNames, readOptions, type Table } from '../settings/table.js';
 import type { LockManager } from '../locks/lock-manager.js';
 import { FixedNames, resolveResources } from '../settings/resources.js';
@@ -186,6 +186,14 @@ export class LockService {
    */
   current(resource?: string): Lock | undefined {
     return this.context.find(({ lock }) => resource === undefined || lock.resources.includes(resource))?.lock;
+  }
+
+  /**
+   * The locks and permits that this process holds now, the oldest first, those of decorators, interceptors, jobs and leaders
+   * included. Asks no master. For diagnosis: a decision that depends on a lock needs its handle.
+   */
+  held(): readonly HeldLock[] {
+    return this.excludes ? this.redlock().held : [];
   }
 
   /**

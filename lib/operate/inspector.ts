@@ -11,6 +11,7 @@ import { isLacking, timedOut } from '../redlock/server.js';
 import { type MasterReply, NOT_ASKED, RESERVED } from '../masters/master.interface.js';
 import { askAll } from '../masters/ask-all.js';
 import { quorumOf } from '../redlock/quorum.js';
+import type { LockMode } from '../settings/options.js';
 import { MAX_PERMITS } from '../settings/settings.js';
 import { checkPermits, resolveResources } from '../settings/resources.js';
 import { TimeLimit } from '../redlock/time-limit.js';
@@ -326,6 +327,22 @@ export function auditLine(record: AuditRecord): string {
   const others = unreached.length > 0 ? `, not on ${unreached.join(', ')}` : '';
   const verb = released ? 'released' : 'failed to release';
   return `audit: ${at} ${showNames([by])} ${verb} ${titleOf(record)} (${mode}, ${duration(left)} left) on ${places}${others}`;
+}
+
+/** A lock or permit that this process holds, as `LockService.held` gives it. */
+export interface HeldLock {
+  /** The locked resources. */
+  readonly resources: readonly string[];
+  /** `'shared'` for a shared lock, otherwise `'exclusive'`. */
+  readonly mode: LockMode;
+  /** The slot of a permit, from 0; `undefined` for a lock. */
+  readonly slot: number | undefined;
+  /** When it was acquired, by the clock of this process. */
+  readonly since: Date;
+  /** Milliseconds for which it can be relied on if it is not extended. */
+  readonly remaining: number;
+  /** The decorator or interceptor with its class and method; `undefined` for calls of `LockService`. */
+  readonly caller: string | undefined;
 }
 
 interface OwnLock {

@@ -10,8 +10,7 @@ import { Metrics } from '../../src/metrics/metrics.js';
 /** Serves the metrics of a process that has run a job and holds a permit, by the exporter of the application. */
 export async function exportJobs(): Promise<AsyncDisposable & { readonly url: string }> {
   const metrics = new Metrics();
-  const resourceOf = (resources: readonly string[]): string => resources.join();
-  const observer = openTelemetry({ meterProvider: metrics.provider, resourceOf });
+  const observer = openTelemetry({ meterProvider: metrics.provider, resourceOf: (name) => name });
   const locks = RedlockModule.forRoot({ masters: memoryMasters(1), observers: [observer] });
   const app = await Test.createTestingModule({ imports: [locks] }).compile();
   const permit = await app.get(LockService).acquire('stripe', { permits: 5, ttl: '10s' });
