@@ -3,6 +3,7 @@ import {
   type Clock,
   type ElectionObserver,
   isLockError,
+  type LeaderReport,
   type Lock,
   type LockHolder,
   LockLostError,
@@ -98,6 +99,7 @@ export class Campaign {
   private lastTerm = 0;
   private seen: LockHolder | undefined;
   private isReading = false;
+  private readonly conflicts = new Set<string>();
 
   constructor(
     readonly settings: ElectionSettings,
@@ -251,7 +253,7 @@ export class Campaign {
     for (let failures = 0; !signal.aborted; failures++) {
       try {
         const given: unknown = typeof data === 'function' ? await (data as () => unknown)() : data;
-        const record = { term, instance, since: since.getTime(), data: given };
+        const record = { term, instance, since: since.getTime(), method: this.context.where, data: given };
         await lock.state.store(RECORD, record, { expireAfter: STATE_LIFE });
         return;
       } catch (error) {
@@ -279,9 +281,21 @@ export class Campaign {
     // It is stored soon after the grant: the next poll reads it.
     if (leader?.term === undefined) return;
     this.seen = holder;
+    this.noteConflict(leader);
     if (leader.term <= this.lastTerm || this.isStopping) return;
     this.lastTerm = leader.term;
     context.observer.changed(settings.name, leader);
+  }
+
+  // Once for each other method.
+  private noteConflict({ method, instance }: LeaderReport): void {
+    const { locks, observer, where } = this.context;
+    if (method === undefined || method === where || this.conflicts.has(method)) return;
+    this.conflicts.add(method);
+    const { keyPrefix } = locks.environment.settings;
+    const advice = `give each application a \`keyPrefix\` of its own (it is '${keyPrefix}'), or each election a name`;
+    const message = `it is ${where} here, and ${method} on ${instance}, which leads: only one of them does at a time; ${advice}`;
+    observer.problem(this.settings.name, new Error(message));
   }
 
   // In milliseconds.

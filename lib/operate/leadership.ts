@@ -9,6 +9,8 @@ export interface LeaderReport<T = unknown> {
   readonly since: Date;
   /** Its term; `undefined` while it has not been stored. */
   readonly term: number | undefined;
+  /** Its decorator, class and method; `undefined` while its term is unknown. */
+  readonly method: string | undefined;
   /** What its option `data` gave; `undefined` without one, and while its term is unknown. */
   readonly data: T | undefined;
 }
@@ -45,6 +47,7 @@ interface LeaderRecord {
   readonly term: number;
   readonly instance: string;
   readonly since: number;
+  readonly method?: string;
   readonly data?: unknown;
 }
 
@@ -52,6 +55,6 @@ interface LeaderRecord {
 export function leaderFrom({ instance, since }: LockHolder, state: unknown): LeaderReport {
   const record = state as Partial<LeaderRecord> | null | undefined;
   const isSame = record?.instance === instance && record.since === since.getTime();
-  const { term, data } = isSame && typeof record.term === 'number' ? record : { term: undefined, data: undefined };
-  return { instance, since, term, data };
+  const { term, method, data }: Partial<LeaderRecord> = isSame && typeof record.term === 'number' ? record : {};
+  return { instance, since, term, method, data };
 }

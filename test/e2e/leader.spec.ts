@@ -89,11 +89,34 @@ describe('Applications with a method under @Leader', () => {
     const [a, b] = apps.map((app) => app.get(Elections));
     expect([a!.isLeader('outbox'), b!.isLeader('outbox')]).toEqual([true, false]);
     expect(apps.map((app) => app.get(Outbox).running)).toEqual([1, 0]);
-    const leader = { instance: 'a', since: new Date('2000-01-01'), term: expect.any(Number), data: { port: 80 } };
+    const known = { instance: 'a', since: new Date('2000-01-01'), method: '@Leader on Outbox.relay' };
+    const leader = { ...known, term: expect.any(Number), data: { port: 80 } };
     await expect(a!.leader('outbox')).resolves.toEqual(leader);
     await expect(b!.leader('outbox')).resolves.toEqual(leader);
     expect(logs.some((line) => /^log leads "outbox" in term \d+$/.test(line))).toBe(true);
     expect(logs.some((line) => /^debug a leads "outbox", term \d+$/.test(line))).toBe(true);
+  });
+
+  it('warn once where another application has an election of the same name, and not on instances of one', async () => {
+    await cluster.start('a');
+    await cluster.start('b');
+    await cluster.clock.advance(30 * SECOND);
+    const warnings = (): string[] => logs.filter((line) => line.startsWith('warn election "outbox"'));
+    expect(warnings()).toEqual([]);
+
+    @Injectable()
+    class Mails {
+      @Leader('outbox')
+      async send({ ended }: Leadership): Promise<void> {
+        await ended;
+      }
+    }
+    await boot({ imports: [cluster.locks.module({ instance: 'other' }), RedlockLeaderModule], providers: [Mails] });
+    await cluster.clock.advance(60 * SECOND);
+    expect(warnings()).toEqual([
+      'warn election "outbox": it is @Leader on Mails.send here, and @Leader on Outbox.relay on a, which leads: only one of ' +
+        "them does at a time; give each application a `keyPrefix` of its own (it is 'lock:'), or each election a name",
+    ]);
   });
 
   it('hand the leadership over at the shutdown of the leader, with a larger term', async () => {

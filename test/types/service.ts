@@ -100,6 +100,9 @@ export const modules = [
   RedlockModule.forRoot({ enabled: false, ttl: '10s', isGlobal: false, name: 'billing' }),
   RedlockModule.forRoot({ enabled: process.env.LOCKS !== 'off', masters: 'memory' }),
   RedlockModule.forRootAsync({ useFactory: () => ({ enabled: false }) }),
+  RedlockModule.forRootAsync({
+    useFactory: async () => Promise.resolve(['redis://a:6379', { host: 'b', password: () => 'x' }]),
+  }),
   RedlockModule.forRootAsync({ useFactory: () => (process.env.LOCKS ? { masters: 'memory' } : { enabled: false }) }),
   RedlockModule.forRootAsync({ useFactory: async () => Promise.resolve({ enabled: false as const }) }),
   // @ts-expect-error whether masters are needed is known only at run time
