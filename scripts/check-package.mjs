@@ -15,7 +15,7 @@ const { exports } = JSON.parse(readFileSync(`${root}/package.json`, 'utf8'));
 const formats = Object.values(exports).flatMap(({ import: esm, require: cjs }) => (esm ? [esm, cjs] : []));
 const expected = new Set([
   ...['package.json', 'README.md', 'CHANGELOG.md', 'LICENSE', 'dist/cjs/package.json', 'dist/esm/cli/main.js'],
-  ...readdirSync(`${root}/docs`).flatMap((file) => (/\.(?:md|svg)$/.test(file) ? [`docs/${file}`] : [])),
+  ...readdirSync(`${root}/docs`).flatMap((file) => (file.endsWith('.md') ? [`docs/${file}`] : [])),
   ...['collection.json', 'nest-add/schema.json', 'nest-add/nest-add.js'].map((file) => `dist/cjs/schematics/${file}`),
   ...['postgres', 'mysql', 'sqlite'].map((dialect) => `dist/sql/${dialect}.sql`),
   ...formats.flatMap(({ types, default: code }) => [types, code]).map((file) => file.slice(2)),

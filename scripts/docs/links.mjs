@@ -41,8 +41,8 @@ async function problemOf(target, file) {
   const resolved = path === '' ? file.path : resolve(file.folder, decodeURIComponent(path));
   if (relative(root, resolved).startsWith('..')) return `the link to ${target} leaves the repository`;
   if (!existsSync(resolved)) return `the link to ${target} leads nowhere`;
-  // A picture is too large for the package, and its text stands in for it.
-  if (isPacked(file.path) && !isPacked(resolved) && !resolved.endsWith('.png'))
+  // Pictures are too large for the package, and their text stands in for them.
+  if (isPacked(file.path) && !isPacked(resolved) && !/\.(?:png|svg)$/.test(resolved))
     return `the link to ${target} leads out of the package: name the path`;
   if (anchor === undefined) return undefined;
   if (!resolved.endsWith('.md')) return `the link to ${target} has an anchor, and is no Markdown file`;
