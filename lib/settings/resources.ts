@@ -13,8 +13,12 @@ export const MAX_NAMES = 512;
 export const MAX_CHARACTERS = 2 ** 16;
 // It is sent with each name.
 const LONGEST_PREFIX = 128;
-// What a missing value and an object become in a template string.
-const UNFILLED = /(?<![\p{L}\p{N}_])undefined(?![\p{L}\p{N}_])|\[object Object\]/u;
+// What a missing value becomes in a template string: a whole part of the name. Other parts may be texts in which the word is meant.
+const SEPARATOR = /[#$&()*,/:;<=>@[\\\]^{|}~]/;
+const MISSING_PART = new RegExp(`(?:^|${SEPARATOR.source})\\s*undefined\\s*(?:$|${SEPARATOR.source})`);
+// Points and dashes separate the parts of a name that has no other separator.
+const MISSING_WORD = /(?:^|[.-])undefined(?:$|[.-])/;
+const NO_NAME = '[object Object]';
 
 export function resolveResources(option: string, value: unknown): readonly string[] {
   if (typeof value === 'string' && value !== '') {
@@ -86,12 +90,15 @@ function checkNames(option: string, names: readonly string[]): void {
 
 // All calls with a missing value would share one lock.
 function refuseUnfilled(option: string, name: string): void {
-  // A search costs a tenth of the expression, and nearly no name contains the words.
-  if (!name.includes('undefined') && !name.includes('[object Object]')) return;
-  const [unfilled] = UNFILLED.exec(name) ?? [];
-  if (unfilled === undefined) return;
-  const cause = unfilled === 'undefined' ? 'a value that the name is made of is missing' : 'name one of its properties';
-  throw new RedlockConfigError(option, name, `must not contain ${unfilled}: ${cause}`);
+  // A search costs a tenth of an expression, and nearly no name contains the words.
+  if (name.includes(NO_NAME)) {
+    throw new RedlockConfigError(option, name, `must not contain ${NO_NAME}: name one of its properties`);
+  }
+  if (!name.includes('undefined')) return;
+  if (!(SEPARATOR.test(name) ? MISSING_PART : MISSING_WORD).test(name)) return;
+  const requirement =
+    'must not contain undefined: a value that the name is made of is missing (if the word is meant, write JSON.stringify(value))';
+  throw new RedlockConfigError(option, name, requirement);
 }
 
 function noNames(option: string, value: unknown): RedlockConfigError {

@@ -510,7 +510,7 @@ describe('An invalid key in a handler that another package runs', () => {
       expect(handled).toBe(0);
       expect(logs).toEqual([
         'error @WithLock on Orders.decorated: key must not contain undefined: a value that the name is made of is ' +
-          'missing, got "order:undefined"',
+          'missing (if the word is meant, write JSON.stringify(value)), got "order:undefined"',
       ]);
     });
   });

@@ -394,7 +394,7 @@ describe('The text that a user sees explains a mistake in a method under @WithLo
     [
       'a key of a missing argument',
       call((id: unknown) => `order:${id as string}`),
-      'not contain undefined: a value that the name is made of is missing, got "order:undefined"',
+      'not contain undefined: a value that the name is made of is missing (if the word is meant, write JSON.stringify(value)), got "order:undefined"',
     ],
     [
       'a key of an object',

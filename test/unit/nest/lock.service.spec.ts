@@ -252,15 +252,26 @@ describe('resolveResources', () => {
     expect(resolveResources(`${WHERE}: key`, ['{tenant}:cart', 'route/:id'])).toEqual(['{tenant}:cart', 'route/:id']));
 
   it.each([
-    ['order:undefined', 'must not contain undefined: a value that the name is made of is missing'],
-    ['undefined', 'must not contain undefined'],
+    [
+      'order:undefined',
+      'must not contain undefined: a value that the name is made of is missing ' +
+        '(if the word is meant, write JSON.stringify(value))',
+    ],
+    ...['undefined', 'order-undefined', 'a.undefined.b', 'order/undefined/items', 'order: undefined', 'seat[undefined]']
+      .concat('{undefined}:cart', 'a|undefined', 'path:docs/undefined')
+      .map((name) => [name, 'must not contain undefined'] as const),
     ['order:[object Object]', 'must not contain [object Object]: name one of its properties'],
   ])('refuses %j, because all calls with that mistake would share one lock', (key, message) =>
     expect(() => resolveResources(`${WHERE}: key`, key)).toThrow(`${WHERE}: key ${message}`),
   );
 
-  it('accepts a name in which the word is a part of another word', () =>
-    expect(resolveResources(`${WHERE}: key`, 'undefinedBehaviour')).toEqual(['undefinedBehaviour']));
+  it.each([
+    ...['undefinedBehaviour', 'article:undefined-behaviour-in-c', 'article:why-is-x-undefined', 'article/undefined.md'],
+    ...['file:docs/undefined.md', 'tag:undefined behaviour', 'log:Cannot read properties of undefined'],
+    ...['tag:undefined%20behaviour', 'is undefined meant?', `tag:${JSON.stringify('undefined')}`],
+  ])('accepts %j, in which the word is meant', (name) =>
+    expect(resolveResources(`${WHERE}: key`, name)).toEqual([name]),
+  );
 });
 
 /** A stream that emits while the handler runs, and does not end by itself. */

@@ -28,8 +28,9 @@ describe('A resource', () => {
     fc.assert(
       fc.property(anyNames, (name) => {
         const refusal = refusalOf(() => expect(resolveResources('resource', name)).toEqual([name]));
-        const isFilled =
-          !/(^|[^\p{L}\p{N}_])undefined($|[^\p{L}\p{N}_])/u.test(name) && !name.includes('[object Object]');
+        const parts = name.split(/[#$&()*,/:;<=>@[\\\]^{|}~]/);
+        const words = parts.length > 1 ? parts.map((part) => part.trim()) : name.split(/[.-]/);
+        const isFilled = !words.includes('undefined') && !name.includes('[object Object]');
         const isWellFormed = Buffer.from(name, 'utf8').toString('utf8') === name;
         const fits = name !== '' && !name.includes('\0') && isFilled && isWellFormed;
         expect(refusal === undefined).toBe(fits);
