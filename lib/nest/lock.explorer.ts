@@ -1,11 +1,11 @@
 import { type DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { RedlockConfigError } from '../settings/config.error.js';
 import { CALLED_METHODS, decoratorOf } from './declared-methods.js';
+import { declarationsOf, methodOf, overridesOf } from './lock-declarations.js';
 import { checkLockService, getLockServiceToken } from './lock-service.token.js';
 import 'reflect-metadata';
 import type { LockService } from './lock.service.js';
 import { shortestPeriod } from './module-settings.js';
-import { declarationsOf } from './with-lock.decorator.js';
 
 type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
@@ -149,6 +149,7 @@ const handedOver = new WeakSet<object>();
 export class LockExplorer {
   private readonly host: symbol;
   private readonly checked = new Set<object>();
+  private readonly noted = new Set<string>();
 
   constructor(
     private readonly discovery: DiscoveryService,
@@ -190,15 +191,29 @@ export class LockExplorer {
     if (!prototype || this.checked.has(prototype)) return;
     this.checked.add(prototype);
     const warning = refuseUnintercepted(prototype);
-    if (warning !== undefined) this.locks.noteMistake(warning);
-    for (const { method, options, resources } of declarationsOf(prototype)) {
+    if (warning !== undefined) this.note(warning);
+    for (const { method, options, resources, property } of declarationsOf(prototype)) {
       if (!this.isMine(options.service)) continue;
       checkLockService(method, this.locks);
       this.locks.check(method, options);
       this.locks.checkNames(method, resources, options);
-      const locked: unknown = Reflect.get(prototype, method.slice(method.lastIndexOf('.') + 1));
-      if (typeof locked === 'function') this.locks.checkPeriod(method, options, shortestPeriodOf(locked));
+      const locked = methodOf(prototype, property);
+      if (locked) this.locks.checkPeriod(method, options, shortestPeriodOf(locked));
     }
+    for (const { declaration, name } of overridesOf(prototype)) {
+      if (!this.isMine(declaration.options.service)) continue;
+      this.note(
+        `${declaration.method}: ${name} overrides it without the decorator, and runs without the lock. Repeat @WithLock on ` +
+          `${name}, or call the overridden method`,
+      );
+    }
+  }
+
+  // Once, although several classes may inherit it.
+  private note(mistake: string): void {
+    if (this.noted.has(mistake)) return;
+    this.noted.add(mistake);
+    this.locks.noteMistake(mistake);
   }
 
   private handOver(instance: unknown): void {

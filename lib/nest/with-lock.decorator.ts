@@ -13,6 +13,7 @@ import {
   resolveFixedKey,
   type WithLockOptions,
 } from './lock-options.js';
+import { declarationsOf, declare, type LockDeclaration } from './lock-declarations.js';
 import { checkLockService, tokenFor } from './lock-service.token.js';
 import type { LockService, WorkSettings } from './lock.service.js';
 import { rejectOnThrow } from './locked-stream.js';
@@ -22,13 +23,6 @@ import { injectProperty, memberOf, refuseStandard, refuseStream } from './lockab
 export type LockKey = LockResource | ((...args: never[]) => LockResource);
 
 type KeyFunction = Extract<LockKey, (...args: never[]) => unknown>;
-
-interface LockDeclaration {
-  readonly method: string;
-  readonly options: LockedMethodOptions;
-  // Empty if it depends on the arguments.
-  readonly resources: readonly string[];
-}
 
 /** What `@WithLock` can lock: a method that returns a promise. */
 export type LockableMethod = (...args: never[]) => PromiseLike<unknown>;
@@ -90,8 +84,6 @@ export type SkippingLockDecorator<Key extends LockKey> = (<Method extends Lockab
 ) => void) &
   ComposableDecorator;
 
-const DECLARATIONS = Symbol.for('nestjs-redlock:declarations');
-
 /**
  * Runs a method under a lock: acquires the lock before the call, extends it meanwhile, and releases it afterwards. For
  * methods that return a promise, of any class that Nest manages. For Observables and streams use `LockInterceptor`.
@@ -147,7 +139,6 @@ export function WithLock<const Key extends LockKey>(
     const { where, method } = memberOf('@WithLock', target, property, descriptor);
     const host = tokenFor(where, given);
     const fixed = typeof key === 'function' ? undefined : resolveFixedKey(where, key);
-    declare(target, { method: where, options: given, resources: fixed ?? [] });
     injectProperty(target, host);
 
     // At the first call: boot reads the options before, and names one that cannot be read.
@@ -182,13 +173,10 @@ export function WithLock<const Key extends LockKey>(
     for (const metadata of Reflect.getOwnMetadataKeys(method)) {
       Reflect.defineMetadata(metadata, Reflect.getOwnMetadata(metadata, method), proxy);
     }
+    declare(target, { method: where, options: given, resources: fixed ?? [], target, property, locked: proxy });
     descriptor.value = proxy;
   };
   return decorate as LockDecorator<Key>;
-}
-
-export function declarationsOf(prototype: object): readonly LockDeclaration[] {
-  return (Reflect.getMetadata(DECLARATIONS, prototype) as LockDeclaration[] | undefined) ?? [];
 }
 
 interface Otherwise {
@@ -239,10 +227,6 @@ export async function acquireOrFallback(
     if (!onLocked) throw error;
     return { otherwise: await fallbackResult(where, service, { error, onLocked }) };
   }
-}
-
-function declare(target: object, declaration: LockDeclaration): void {
-  Reflect.defineMetadata(DECLARATIONS, [...declarationsOf(target), declaration], target);
 }
 
 function lockServiceOf(self: object, host: symbol, where: string): LockService {

@@ -1,0 +1,66 @@
+import 'reflect-metadata';
+import type { LockedMethodOptions } from './lock-options.js';
+
+export interface LockDeclaration {
+  // The decorator, the class and the method, for messages.
+  readonly method: string;
+  readonly options: LockedMethodOptions;
+  // Empty if it depends on the arguments.
+  readonly resources: readonly string[];
+  readonly target: object;
+  readonly property: string | symbol;
+  // What stands on the target if no decorator above has replaced it.
+  readonly locked: object;
+}
+
+const DECLARATIONS = Symbol.for('nestjs-redlock:declarations');
+
+export function declare(target: object, declaration: LockDeclaration): void {
+  Reflect.defineMetadata(DECLARATIONS, [...declarationsOf(target), declaration], target);
+}
+
+// Of the classes that it extends, too.
+export function declarationsOf(prototype: object): readonly LockDeclaration[] {
+  return (Reflect.getMetadata(DECLARATIONS, prototype) as LockDeclaration[] | undefined) ?? [];
+}
+
+// The first object of the prototype chain that has the property itself.
+export function ownerOf(prototype: object, property: string | symbol): object | undefined {
+  let owner: object | null = prototype;
+  while (owner !== null && !Object.hasOwn(owner, property)) owner = Object.getPrototypeOf(owner) as object | null;
+  return owner ?? undefined;
+}
+
+// Not by reading the property, which may be an accessor.
+export function methodOf(prototype: object, property: string | symbol): object | undefined {
+  const owner = ownerOf(prototype, property);
+  const value: unknown = owner && Object.getOwnPropertyDescriptor(owner, property)?.value;
+  return typeof value === 'function' ? value : undefined;
+}
+
+export function callsOverridden(method: object, property: string | symbol): boolean {
+  const source = Function.prototype.toString.call(method);
+  return source.includes(typeof property === 'string' ? `super.${property}(` : 'super[');
+}
+
+interface Override {
+  readonly declaration: LockDeclaration;
+  // Of the class and the method, for messages.
+  readonly name: string;
+}
+
+// The methods that run without the lock that a class which they extend declares.
+export function overridesOf(prototype: object): readonly Override[] {
+  const declarations = declarationsOf(prototype);
+  const decided = new Set<string | symbol>();
+  return [...declarations].reverse().flatMap((declaration) => {
+    const { target, property } = declaration;
+    const owner = ownerOf(prototype, property);
+    if (decided.has(property) || owner === undefined || owner === target) return [];
+    decided.add(property);
+    if (declarations.some((other) => other.target === owner && other.property === property)) return [];
+    const method = methodOf(owner, property);
+    if (method && callsOverridden(method, property)) return [];
+    return { declaration, name: `${owner.constructor.name || 'a class without a name'}.${String(property)}` };
+  });
+}

@@ -1,0 +1,117 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { Controller, Injectable, Scope, type Type } from '@nestjs/common';
+import { type LockedMethodOptions, WithLock } from 'nestjs-redlock';
+import { boot, closeAll, logs } from './support/applications.js';
+import { Locks } from './support/locks.js';
+
+afterEach(closeAll);
+
+const symbol = Symbol('run');
+
+class Importer {
+  @WithLock('import')
+  async run(): Promise<void> {}
+
+  @WithLock('other')
+  async [symbol](): Promise<void> {}
+}
+
+class Unlocked extends Importer {
+  override async run(): Promise<void> {}
+}
+
+const warnings = () => logs.filter((line) => line.startsWith('warn'));
+const bootWith = (...providers: NonNullable<Parameters<typeof boot>[0]['providers']>) =>
+  boot({ imports: [new Locks().module()], providers });
+const warning = (name: string, base = 'Importer.run') =>
+  `warn @WithLock on ${base}: ${name} overrides it without the decorator, and runs without the lock. Repeat @WithLock ` +
+  `on ${name}, or call the overridden method`;
+
+describe('A method that overrides a decorated one without the decorator boots with a warning', () => {
+  it.each([
+    ['a provider', Unlocked],
+    ['a request-scoped provider', { provide: 'IMPORT', useClass: Unlocked, scope: Scope.REQUEST }],
+    ['a transient provider', { provide: 'IMPORT', useClass: Unlocked, scope: Scope.TRANSIENT }],
+    ['a value', { provide: 'IMPORT', useValue: new Unlocked() }],
+    ['the result of a factory', { provide: 'IMPORT', useFactory: () => new Unlocked() }],
+    ['a proxy', { provide: 'IMPORT', useFactory: () => new Proxy(new Unlocked(), {}) }],
+  ])('in %s', async (_, provider) => {
+    await bootWith(provider);
+    expect(warnings()).toEqual([warning('Unlocked.run')]);
+  });
+
+  it('in a controller', async () => {
+    @Controller()
+    class Imports extends Unlocked {}
+    await boot({ imports: [new Locks().module()], controllers: [Imports] });
+    expect(warnings()).toEqual([warning('Unlocked.run')]);
+  });
+
+  it('once, although several classes inherit it', async () => {
+    @Injectable()
+    class One extends Unlocked {}
+    @Injectable()
+    class Another extends Unlocked {}
+    await bootWith(One, Another);
+    expect(warnings()).toEqual([warning('Unlocked.run')]);
+  });
+
+  it('that names the nearest decorated one', async () => {
+    class Middle extends Importer {
+      @WithLock('middle')
+      override async run(): Promise<void> {}
+    }
+    @Injectable()
+    class Last extends Middle {
+      override async run(): Promise<void> {}
+    }
+    await bootWith(Last);
+    expect(warnings()).toEqual([warning('Last.run', 'Middle.run')]);
+  });
+
+  it('if its class is the result of a mixin, and its name a symbol', async () => {
+    const mixed = (base: Type<Importer>): Type<Importer> =>
+      class Mixed extends base {
+        override async [symbol](): Promise<void> {}
+      };
+    await bootWith({ provide: 'IMPORT', useClass: mixed(Importer) });
+    expect(warnings()).toEqual([warning('Mixed.Symbol(run)', 'Importer.Symbol(run)')]);
+  });
+
+  it('if it is an accessor', async () => {
+    class Accessor extends Importer {}
+    Object.defineProperty(Accessor.prototype, 'run', { get: () => () => undefined });
+    await bootWith({ provide: 'IMPORT', useClass: Accessor });
+    expect(warnings()).toEqual([warning('Accessor.run')]);
+  });
+});
+
+describe('Nothing is said of a method', () => {
+  it.each<[string, LockedMethodOptions]>([
+    ['that repeats the decorator', {}],
+    ['that repeats it for another service', { service: 'billing' }],
+  ])('%s', async (_, options) => {
+    @Injectable()
+    class Locked extends Importer {
+      @WithLock('csv', options)
+      override async run(): Promise<void> {}
+    }
+    await boot({ imports: [new Locks().module(), new Locks(3, { name: 'billing' }).module()], providers: [Locked] });
+    expect(warnings()).toEqual([]);
+  });
+
+  it('that calls the overridden one', async () => {
+    @Injectable()
+    class Prepared extends Importer {
+      override async run(): Promise<void> {
+        await super.run();
+      }
+
+      override async [symbol](): Promise<void> {
+        await super[symbol]();
+      }
+    }
+    await bootWith(Prepared);
+    expect(warnings()).toEqual([]);
+  });
+});
