@@ -9,8 +9,8 @@ export interface LockDeclaration {
   readonly resources: readonly string[];
   readonly target: object;
   readonly property: string | symbol;
-  // What stands on the target if no decorator above has replaced it.
-  readonly locked: object;
+  // Asked at boot, when all decorators have run.
+  readonly isInTransaction: () => boolean;
 }
 
 const DECLARATIONS = Symbol.for('nestjs-redlock:declarations');

@@ -192,13 +192,19 @@ export class LockExplorer {
     this.checked.add(prototype);
     const warning = refuseUnintercepted(prototype);
     if (warning !== undefined) this.note(warning);
-    for (const { method, options, resources, property } of declarationsOf(prototype)) {
+    for (const { method, options, resources, property, isInTransaction } of declarationsOf(prototype)) {
       if (!this.isMine(options.service)) continue;
       checkLockService(method, this.locks);
       this.locks.check(method, options);
       this.locks.checkNames(method, resources, options);
       const locked = methodOf(prototype, property);
       if (locked) this.locks.checkPeriod(method, options, shortestPeriodOf(locked));
+      if (isInTransaction()) {
+        this.note(
+          `${method}: a decorator above it begins a transaction, which commits after the lock was released: the next holder may ` +
+            'not see what was written. Write @WithLock above @Transactional',
+        );
+      }
     }
     for (const { declaration, name } of overridesOf(prototype)) {
       if (!this.isMine(declaration.options.service)) continue;

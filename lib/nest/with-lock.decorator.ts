@@ -17,6 +17,7 @@ import { declarationsOf, declare, type LockDeclaration } from './lock-declaratio
 import { checkLockService, tokenFor } from './lock-service.token.js';
 import type { LockService, WorkSettings } from './lock.service.js';
 import { rejectOnThrow } from './locked-stream.js';
+import { watchTransactions } from './transaction-order.js';
 import { injectProperty, memberOf, refuseStandard, refuseStream } from './lockable-method.js';
 
 /** What to lock: fixed, or computed from the arguments of the method. */
@@ -93,6 +94,8 @@ export type SkippingLockDecorator<Key extends LockKey> = (<Method extends Lockab
  * async ship(orderId: string, by: User) { ... }
  * ```
  *
+ * Write it above `@Transactional`, so that the transaction commits before the release.
+ *
  * @param key what to lock: a name, several names to acquire together, or a function of the method's arguments, which may
  * throw an `HttpException`
  * @param options the ttl in milliseconds or as a string such as `'10s'`, or {@link LockedMethodOptions}; default: those of
@@ -167,13 +170,15 @@ export function WithLock<const Key extends LockKey>(
     };
     // A Proxy keeps name, length and own properties of the method; metadata is stored by the identity of the function,
     // so it is copied.
-    const proxy = new Proxy(method, {
+    const handler: ProxyHandler<Method> = {
       apply: (_, self: object, args: never[]) => rejectOnThrow(() => locked(self, args)),
-    });
+    };
+    const proxy = new Proxy(method, handler);
     for (const metadata of Reflect.getOwnMetadataKeys(method)) {
       Reflect.defineMetadata(metadata, Reflect.getOwnMetadata(metadata, method), proxy);
     }
-    declare(target, { method: where, options: given, resources: fixed ?? [], target, property, locked: proxy });
+    const isInTransaction = watchTransactions(handler, { target, property, method, locked: proxy });
+    declare(target, { method: where, options: given, resources: fixed ?? [], target, property, isInTransaction });
     descriptor.value = proxy;
   };
   return decorate as LockDecorator<Key>;

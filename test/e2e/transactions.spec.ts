@@ -1,0 +1,91 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { applyDecorators, Injectable, SetMetadata } from '@nestjs/common';
+import { WithLock } from 'nestjs-redlock';
+import { compileLibrary, start } from '../support/compiled.js';
+import { boot, closeAll, logs } from './support/applications.js';
+import { Locks } from './support/locks.js';
+
+afterEach(closeAll);
+
+type Work = (...args: unknown[]) => Promise<unknown>;
+const dataSource = { transaction: async (work: () => Promise<unknown>) => work() };
+
+/** A decorator as in typeorm-transactional: a function in place of the method, with its metadata and its name. */
+const wrapping =
+  (around: (work: Work) => Work): MethodDecorator =>
+  (_, __, descriptor: PropertyDescriptor) => {
+    const original = descriptor.value as Work;
+    const wrapped = around(original);
+    for (const key of Reflect.getMetadataKeys(original) as unknown[]) {
+      Reflect.defineMetadata(key, Reflect.getMetadata(key, original), wrapped);
+    }
+    descriptor.value = Object.defineProperty(wrapped, 'name', { value: original.name });
+  };
+const InDataSource = () =>
+  wrapping(
+    (work) =>
+      async function (this: unknown, ...args) {
+        return dataSource.transaction(() => work.apply(this, args));
+      },
+  );
+const Measured = () =>
+  wrapping(
+    (work) =>
+      async function (this: unknown, ...args) {
+        return work.apply(this, args);
+      },
+  );
+const Marked = () => SetMetadata('my:transactional', true);
+const Locked = WithLock('stock') as MethodDecorator;
+
+/** What boot says of a method with these decorators, of which the first is the upper one. */
+async function warningsOf(...decorators: MethodDecorator[]): Promise<string[]> {
+  @Injectable()
+  class Sales {
+    @applyDecorators(...decorators.reverse())
+    async sell(): Promise<void> {}
+  }
+  await boot({ imports: [new Locks().module()], providers: [Sales] });
+  return logs.filter((line) => line.startsWith('warn'));
+}
+
+const WARNING =
+  '@WithLock on Sales.sell: a decorator above it begins a transaction, which commits after the lock was released: the next ' +
+  'holder may not see what was written. Write @WithLock above @Transactional';
+
+it('@Transactional of nestjs-cls boots with a warning above @WithLock only, and the unrelated @UseCls without one', async () => {
+  const orders = [
+    { names: ['Transactional', 'WithLock'], warnings: [WARNING] },
+    { names: ['Transactional', 'UseCls', 'WithLock'], warnings: [WARNING] },
+    { names: ['UseCls', 'Transactional', 'WithLock'], warnings: [WARNING] },
+    { names: ['UseCls', 'WithLock'], warnings: [] },
+    { names: ['WithLock', 'Transactional'], warnings: [] },
+    { names: ['UseCls', 'WithLock', 'Transactional'], warnings: [] },
+  ];
+  await using library = await compileLibrary();
+  await using program = start(
+    library,
+    'transactions',
+    orders.map(({ names }) => names),
+  );
+  expect(JSON.parse(await program.line())).toEqual(orders.map(({ warnings }) => warnings));
+});
+
+describe('A decorator that begins a transaction', () => {
+  it.each([
+    ['a function that calls a transaction', InDataSource],
+    ['a mark', Marked],
+  ])('boots with a warning above @WithLock, and without one below: %s', async (_, transactional) => {
+    expect(await warningsOf(transactional(), Locked)).toEqual([`warn ${WARNING}`]);
+    logs.length = 0;
+    expect(await warningsOf(Locked, transactional())).toEqual([]);
+  });
+});
+
+it.each([
+  ['a function that calls the method', Measured()],
+  ['a mark', SetMetadata('role', 'admin')],
+])('An unrelated decorator above @WithLock boots without a warning: %s', async (_, above) => {
+  expect(await warningsOf(above, Locked)).toEqual([]);
+  expect(await warningsOf(above, Locked, InDataSource())).toEqual([]);
+});
