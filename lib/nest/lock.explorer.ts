@@ -1,13 +1,28 @@
-import { type DiscoveryService, MetadataScanner } from '@nestjs/core';
+import type { DiscoveryService, ModuleRef } from '@nestjs/core';
 import { RedlockConfigError } from '../settings/config.error.js';
-import { CALLED_METHODS, decoratorOf } from './declared-methods.js';
+import {
+  type ApplicationObjects,
+  fateOfFields,
+  globalInterceptorsOf,
+  hasHttp,
+  objectsOf,
+  prototypeOf,
+  type Wrapper,
+} from './application-objects.js';
+import type { Fate } from './handlers.js';
+import { CALLED_METHODS } from './declared-methods.js';
+import {
+  checkInterceptors,
+  type ExaminedClass,
+  hasMessageHandlers,
+  isLockInterceptor,
+  uninterceptedOf,
+} from './interceptor-check.js';
 import { declarationsOf, methodOf, overridesOf } from './lock-declarations.js';
 import { checkLockService, getLockServiceToken } from './lock-service.token.js';
 import 'reflect-metadata';
 import type { LockService } from './lock.service.js';
 import { shortestPeriod } from './module-settings.js';
-
-type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
 // In objects that Nest did not build from a class, and so could not inject into, nothing would show that they never run.
 function refuseWithoutModule(wrapper: Wrapper, wrappers: readonly Wrapper[]): void {
@@ -31,114 +46,23 @@ function calledIn(instance: unknown) {
   return Object.values(CALLED_METHODS).filter(({ key }) => Reflect.hasMetadata(key, instance));
 }
 
-// Marks the classes that `LockInterceptor` creates, and names them in error messages. A registered symbol, so that two
-// copies of this package recognize each other's classes.
-export const LOCK_INTERCEPTOR = Symbol.for('nestjs-redlock:lock-interceptor');
+const LISTED = 5;
 
-// Packages call these methods without Nest's interceptors. Each metadata key has the decorators that set it.
-const CALLED_DIRECTLY = [
-  ['SCHEDULER_TYPE', 'a method under @Cron, @Interval or @Timeout'],
-  ['EVENT_LISTENER_METADATA', 'a method under @OnEvent'],
-  ['bull:module_queue_process', 'a method under @Process'],
-  ['bullmq:worker_events_metadata', 'a method under @OnWorkerEvent'],
-  ['bullmq:queue_events_metadata', 'a method under @OnQueueEvent'],
-] as const;
-// So does Nest itself.
-const HOOKS = new Set([
-  'onModuleInit',
-  'onApplicationBootstrap',
-  'onModuleDestroy',
-  'beforeApplicationShutdown',
-  'onApplicationShutdown',
-]);
-// On a class whose method `process` BullMQ calls.
-const BULLMQ_PROCESSOR = 'bullmq:processor_metadata';
-
-// Metadata keys that do not mark a handler: those of the packages above, of injection, and of enhancers.
-const NO_HANDLER =
-  /^(SCHEDULE|EVENT_LISTENER|bull|design:|self:|optional:|scope:|__(injectable|interceptors|guards|pipes|exceptionFilters)__)/;
-
-// Refuses `LockInterceptor` on a method that is called directly, for which Nest would not run it. On a class, it may be
-// meant for other methods: it is refused only if the metadata rules out that anything else in the class is a handler.
-// Returns a warning of a method that nothing shows to be a handler: some package may still run it as one.
-function refuseUnintercepted(prototype: object): string | undefined {
-  const owner: unknown = prototype.constructor;
-  if (typeof owner !== 'function') return undefined;
-  const methods = new MetadataScanner().getAllMethodNames(prototype).map((name) => ({
-    name,
-    method: Reflect.get(prototype, name) as object,
-  }));
-  const isHandler = ({ name, method }: NamedMethod): boolean =>
-    !canBeNoHandler(owner) || !canBeNoHandler(method) || !canBeNoHandler(prototype, name);
-  const isForClass = isLocked(owner) && !methods.some(isHandler);
-  const locked = methods.filter(({ method }) => isForClass || isLocked(method));
-  const placeOf = ({ name, method }: NamedMethod): string =>
-    `LockInterceptor on ${isLocked(method) ? `${owner.name}.${name}` : `class ${owner.name}`}`;
-  const advice = 'Write @WithLock(key, options) on the method instead';
-  for (const each of locked) {
-    const what = directCallOf(prototype, each);
-    if (what === undefined) continue;
-    const requirement = `cannot lock ${what}, for which Nest runs no interceptors: it would run without the lock. ${advice}`;
-    throw new RedlockConfigError(placeOf(each), `${owner.name}.${each.name}`, requirement);
-  }
-  const unknown = locked.find((each) => !isHandler(each));
-  if (!unknown) return undefined;
-  return `${placeOf(unknown)}: nothing shows that ${owner.name}.${unknown.name} is a handler, and calls of other code run without the lock. ${advice}`;
+function listed(names: readonly string[]): string {
+  const more = names.length - LISTED;
+  return names.slice(0, LISTED).join(', ') + (more > 0 ? ` and ${more} more` : '');
 }
 
-interface NamedMethod {
-  readonly name: string;
-  readonly method: object;
-}
-
-function isLocked(target: object): boolean {
-  const interceptors: unknown = Reflect.getMetadata('__interceptors__', target);
-  return Array.isArray(interceptors) && interceptors.some(isLockInterceptor);
-}
-
-function isLockInterceptor(interceptor: unknown): boolean {
-  const made = typeof interceptor === 'object' && interceptor !== null ? interceptor.constructor : interceptor;
-  return typeof made === 'function' && LOCK_INTERCEPTOR in made;
-}
-
-function canBeNoHandler(target: object, property?: string): boolean {
-  const keys = property === undefined ? Reflect.getMetadataKeys(target) : Reflect.getMetadataKeys(target, property);
-  return keys.every((key) => typeof key === 'string' && NO_HANDLER.test(key));
-}
-
-function directCallOf(prototype: object, { name, method }: NamedMethod): string | undefined {
-  if (name === 'process' && Reflect.hasMetadata(BULLMQ_PROCESSOR, prototype.constructor))
-    return 'a method under @Processor';
-  if (HOOKS.has(name)) return 'a hook';
-  const decorator = decoratorOf(prototype, name);
-  if (decorator !== undefined) return `a method under ${decorator}`;
-  return CALLED_DIRECTLY.find(([key]) => Reflect.hasMetadata(key, method))?.[1];
-}
-
-// Called before Nest creates the interceptors, which check their options then and cannot see where they are used.
-export function nameInterceptors(discovery: DiscoveryService): void {
-  for (const { metatype } of [...discovery.getControllers(), ...discovery.getProviders()]) {
-    const owner: unknown = metatype;
-    if (!isClass(owner)) continue;
-    nameAll(owner, owner.name);
-    for (const name of new MetadataScanner().getAllMethodNames(owner.prototype)) {
-      nameAll(Reflect.get(owner.prototype, name) as object, `${owner.name}.${name}`);
-    }
-  }
-}
-
-function isClass(value: unknown): value is { readonly name: string; readonly prototype: object } {
-  return typeof value === 'function' && typeof value.prototype === 'object' && value.prototype !== null;
-}
-
-function nameAll(target: object, place: string): void {
-  const interceptors: unknown = Reflect.getMetadata('__interceptors__', target);
-  if (!Array.isArray(interceptors)) return;
-  for (const each of interceptors) {
-    if (typeof each === 'function' && LOCK_INTERCEPTOR in each) {
-      Object.assign(each, { [LOCK_INTERCEPTOR]: `LockInterceptor on ${place}` });
-    }
-  }
+function classesOf({ providers, controllers, enhancers }: ApplicationObjects): readonly ExaminedClass[] {
+  const prototypes = (wrappers: readonly Wrapper[]) => new Set(wrappers.map(prototypeOf));
+  const [ofControllers, ofEnhancers] = [
+    prototypes(controllers),
+    prototypes([...enhancers, ...providers.filter(({ subtype }) => subtype !== undefined)]),
+  ];
+  const all = new Set([...prototypes(providers), ...ofControllers, ...ofEnhancers]);
+  return [...all].flatMap((prototype) =>
+    prototype ? { prototype, isController: ofControllers.has(prototype), isEnhancer: ofEnhancers.has(prototype) } : [],
+  );
 }
 
 // An application that boots later with one of these objects replaces the service in it by its own.
@@ -150,18 +74,23 @@ export class LockExplorer {
   private readonly host: symbol;
   private readonly checked = new Set<object>();
   private readonly noted = new Set<string>();
+  private readonly intercepted = new Set<object>();
+  private fields: Fate = 'refused';
 
   constructor(
     private readonly discovery: DiscoveryService,
     private readonly locks: LockService,
     private readonly name: string | null,
+    private readonly modules: ModuleRef,
   ) {
     this.host = getLockServiceToken(name ?? undefined);
   }
 
   explore(): void {
-    const wrappers = [...this.discovery.getProviders(), ...this.discovery.getControllers()];
+    const objects = objectsOf(this.discovery, this.modules);
+    const wrappers = [...objects.providers, ...objects.controllers];
     this.refuseTwin(wrappers);
+    this.checkInterceptors(objects);
     for (const wrapper of wrappers) {
       refuseWithoutModule(wrapper, wrappers);
       if (wrapper.isFactory) {
@@ -187,11 +116,37 @@ export class LockExplorer {
     throw new RedlockConfigError('name', this.name ?? undefined, requirement);
   }
 
+  private checkInterceptors(objects: ApplicationObjects): void {
+    this.fields = fateOfFields(objects.providers);
+    const classes = classesOf(objects);
+    for (const each of classes) this.checkInterceptorsOf(each);
+    if (!globalInterceptorsOf(objects, this.modules).some(isLockInterceptor)) return;
+    const unlocked = [...new Set(classes.flatMap((each) => uninterceptedOf(each, this.fields)))];
+    if (unlocked.length > 0) {
+      this.note(
+        `LockInterceptor for all handlers does not lock ${listed(unlocked)}, for which Nest runs no interceptors. Write ` +
+          '@WithLock(key, options) on what needs the lock, or the interceptor on the handlers, one by one',
+      );
+    }
+    if (classes.some(hasMessageHandlers) && hasHttp(this.modules)) {
+      this.note(
+        'LockInterceptor for all handlers locks those of messages only if connectMicroservice is given ' +
+          '{ inheritAppConfig: true }. Give it that, or write the interceptor on their classes',
+      );
+    }
+  }
+
+  private checkInterceptorsOf(examined: ExaminedClass): void {
+    if (this.intercepted.has(examined.prototype)) return;
+    this.intercepted.add(examined.prototype);
+    for (const mistake of checkInterceptors(examined, this.fields)) this.note(mistake);
+  }
+
   private check(prototype: object | null | undefined): void {
     if (!prototype || this.checked.has(prototype)) return;
     this.checked.add(prototype);
-    const warning = refuseUnintercepted(prototype);
-    if (warning !== undefined) this.note(warning);
+    // One that a factory has made after boot.
+    this.checkInterceptorsOf({ prototype, isController: false, isEnhancer: false });
     for (const { method, options, resources, property, isInTransaction } of declarationsOf(prototype)) {
       if (!this.isMine(options.service)) continue;
       checkLockService(method, this.locks);

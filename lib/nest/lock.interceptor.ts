@@ -28,7 +28,7 @@ import {
 import { checkLockService, tokenFor } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';
 import { handlerOf, type HandlerShape, LockedStream, responseOf } from './locked-stream.js';
-import { LOCK_INTERCEPTOR } from './lock.explorer.js';
+import { LOCK_INTERCEPTOR } from './interceptor-check.js';
 import { acquireOrFallback } from './with-lock.decorator.js';
 
 // Proxies log this status for a client that disconnects before the response.
@@ -77,8 +77,8 @@ const OPTIONS = {
  * @param options the ttl in milliseconds or as a string such as `'10s'`, or {@link LockInterceptorOptions}; default: those
  * of the module
  * @throws {RedlockConfigError} at class definition, for an invalid key or service name; at boot, for an invalid ttl or
- * option, and on methods for which Nest runs no interceptors, such as `@Cron`, `@OnEvent` and queue processors: use
- * `WithLock` there, even if the method is an HTTP handler as well
+ * option, and on methods for which Nest runs no interceptors, such as `@Cron`, `@OnEvent`, processors of queues, handlers of
+ * CQRS, fields of GraphQL and hooks: use `WithLock` there, even if the method is an HTTP handler as well
  *
  * The lock is held when the pipes begin. A handler whose pipes wait for something, such as a database, begins later: look at
  * `lock.isHeld` or pass `lock.signal` there if the process may be blocked for longer than the ttl.

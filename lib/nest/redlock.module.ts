@@ -15,11 +15,12 @@ import type {
   RedlockModuleExtras,
   RedlockModuleOptions,
 } from './redlock-module-options.interface.js';
-import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
+import { DiscoveryModule, DiscoveryService, ModuleRef } from '@nestjs/core';
 import { RedlockConfigError } from '../settings/config.error.js';
 import { checkOptionNames, parseOptions } from '../settings/table.js';
 import { closeOnError } from './declared-methods.js';
-import { LockExplorer, nameInterceptors } from './lock.explorer.js';
+import { nameInterceptors } from './interceptor-check.js';
+import { LockExplorer } from './lock.explorer.js';
 import { getLockServiceToken, getReplacementToken, isLockService, SERVICE_NAME } from './lock-service.token.js';
 import { LockService } from './lock.service.js';
 import { adviceFor, EXTRAS, MODULE_OPTIONS } from './module-settings.js';
@@ -144,8 +145,9 @@ function withLockService(definition: DynamicModule, extras: Partial<typeof ASYNC
     { provide: SERVICE_NAME, useValue: name ?? null },
     {
       provide: LockExplorer,
-      useFactory: (discovery: DiscoveryService, locks: LockService) => new LockExplorer(discovery, locks, name ?? null),
-      inject: [DiscoveryService, service],
+      useFactory: (discovery: DiscoveryService, locks: LockService, modules: ModuleRef) =>
+        new LockExplorer(discovery, locks, name ?? null, modules),
+      inject: [DiscoveryService, service, ModuleRef],
     },
   ];
   if (name === undefined) providers.push({ provide: token, useExisting: LockService });

@@ -1,0 +1,178 @@
+import { type DiscoveryService, MetadataScanner } from '@nestjs/core';
+import 'reflect-metadata';
+import { RedlockConfigError } from '../settings/config.error.js';
+import { decoratorOf } from './declared-methods.js';
+import { type Fate, type HandlerKind, HANDLERS, KNOWN_METADATA, type Method } from './handlers.js';
+import { callsOverridden, declarationsOf, ownerOf } from './lock-declarations.js';
+
+// Marks the classes that `LockInterceptor` creates, and names them in error messages. A registered symbol, so that two
+// copies of this package recognize each other's classes.
+export const LOCK_INTERCEPTOR = Symbol.for('nestjs-redlock:lock-interceptor');
+
+const SCANNER = new MetadataScanner();
+const ADVICE = 'Write @WithLock(key, options) on the method instead';
+
+// How an application uses a class.
+export interface ExaminedClass {
+  readonly prototype: object;
+  readonly isController: boolean;
+  readonly isEnhancer: boolean;
+}
+
+interface Examined extends Method {
+  // As what something calls it without interceptors.
+  readonly direct: HandlerKind | undefined;
+  readonly isHandler: boolean;
+  readonly hasInterceptor: boolean;
+  readonly hasOwnLock: boolean;
+}
+
+// Refuses `LockInterceptor` on methods for which Nest runs no interceptors, and returns warnings of those for which it may run none.
+// On a class, it may be meant for other methods: it is refused only if nothing else in the class can be a handler.
+export function checkInterceptors(examined: ExaminedClass, fields: Fate): readonly string[] {
+  const methods = methodsOf(examined, fields);
+  const owner: unknown = examined.prototype.constructor;
+  if (typeof owner !== 'function') return [];
+  const warnings = methods.flatMap((method) =>
+    method.hasInterceptor ? warningsOfMethod(method, fields) : warningsOfOverride(method),
+  );
+  return isLocked(owner) ? [...warnings, ...warningsOfClass(owner, methods, fields)] : warnings;
+}
+
+// Those that run without an interceptor of the whole application.
+export function uninterceptedOf(examined: ExaminedClass, fields: Fate): readonly string[] {
+  const methods = methodsOf(examined, fields).filter(({ direct, isEnhancer }) => direct && !isEnhancer);
+  return methods.filter(canLackLock).map((method) => `${nameOf(method)} (${method.direct?.what})`);
+}
+
+export function hasMessageHandlers(examined: ExaminedClass): boolean {
+  return methodsOf(examined, 'locked').some(
+    ({ isController, method }) => isController && Reflect.hasMetadata('microservices:handler_type', method),
+  );
+}
+
+function warningsOfMethod(method: Examined, fields: Fate): readonly string[] {
+  const where = `LockInterceptor on ${nameOf(method)}`;
+  if (method.direct) return refuseOrWarn(where, method, method.direct, fields);
+  return method.isHandler ? [] : [unknown(where, nameOf(method))];
+}
+
+function warningsOfClass(owner: NamedClass, methods: readonly Examined[], fields: Fate): readonly string[] {
+  const where = `LockInterceptor on class ${owner.name}`;
+  const handlers = methods.filter(({ isHandler }) => isHandler);
+  const others = methods.filter(({ isHandler, direct, hasInterceptor }) => !isHandler && !direct && !hasInterceptor);
+  const possible = others.filter(({ prototype, name, method }) => isMarked(method) || isMarked(prototype, name));
+  const mayBeMeantForOthers = handlers.length > 0 || possible.length > 0 || isMarked(owner);
+  const direct = methods.filter(canLackLock).flatMap((method) => {
+    if (!method.direct || method.hasInterceptor) return [];
+    if (!mayBeMeantForOthers) return refuseOrWarn(where, method, method.direct, fields);
+    return `${where} does not lock ${nameOf(method)}, ${method.direct.what}, ${becauseOf(method.direct)}. ${adviceOf(method.direct)}, or the interceptor on the handlers, one by one`;
+  });
+  if (handlers.length > 0) return [...direct, ...possible.map((method) => unknown(where, nameOf(method)))];
+  const [first] = possible.length > 0 ? possible : others;
+  return direct.length > 0 && !first ? direct : [...direct, unknown(where, first ? nameOf(first) : 'a method of it')];
+}
+
+// The interceptor of an overridden method belongs to that one only.
+function warningsOfOverride(method: Examined): readonly string[] {
+  const { prototype, name, owner, isHandler, hasOwnLock } = method;
+  const declared = ownerOf(prototype, name);
+  if (!declared || !isHandler || hasOwnLock || isLocked(owner) || callsOverridden(method.method, name)) return [];
+  const base = interceptedAbove(declared, name);
+  if (!base) return [];
+  const override = `${declared.constructor.name}.${name}`;
+  const where = `LockInterceptor on ${base.constructor.name}.${name}`;
+  return [
+    `${where}: ${override} overrides it without the interceptor, and runs without the lock. Repeat it on ${override}`,
+  ];
+}
+
+function interceptedAbove(owner: object, name: string): object | undefined {
+  const above = Object.getPrototypeOf(owner) as object | null;
+  const base = above ? ownerOf(above, name) : undefined;
+  if (!base) return undefined;
+  const overridden: unknown = Object.getOwnPropertyDescriptor(base, name)?.value;
+  return typeof overridden === 'function' && isLocked(overridden) ? base : interceptedAbove(base, name);
+}
+
+function refuseOrWarn(where: string, method: Method, kind: HandlerKind, fields: Fate): readonly string[] {
+  const requirement = `cannot lock ${kind.what}, ${becauseOf(kind)}: it would run without the lock. ${adviceOf(kind)}`;
+  if (fateOf(kind, fields) === 'refused') throw new RedlockConfigError(where, nameOf(method), requirement);
+  return [`${where} may not lock ${kind.what}, ${becauseOf(kind)}, and some do not. ${adviceOf(kind)}`];
+}
+
+function unknown(where: string, name: string): string {
+  return `${where}: nothing shows that ${name} is a handler, and calls of other code run without the lock. ${ADVICE}`;
+}
+
+const becauseOf = ({ because = 'for which Nest runs no interceptors' }: HandlerKind): string => because;
+const adviceOf = ({ instead = ADVICE }: HandlerKind): string => instead;
+const nameOf = ({ owner, name }: Method): string => `${owner.name}.${name}`;
+const fateOf = ({ fate }: HandlerKind, fields: Fate): Fate => (fate === 'fields' ? fields : fate);
+const canLackLock = ({ hasOwnLock, direct }: Examined): boolean => !hasOwnLock && !direct?.isOfEveryClass;
+
+function methodsOf({ prototype, isController, isEnhancer }: ExaminedClass, fields: Fate): readonly Examined[] {
+  const owner: unknown = prototype.constructor;
+  if (typeof owner !== 'function') return [];
+  const declarations = declarationsOf(prototype);
+  return SCANNER.getAllMethodNames(prototype).map((name) => {
+    const method = Reflect.get(prototype, name) as object;
+    const found: Method = { owner, prototype, name, method, isController, isEnhancer };
+    const kinds = HANDLERS.filter((kind) => kind.is(found));
+    return {
+      ...found,
+      direct: kinds.find((kind) => fateOf(kind, fields) !== 'locked'),
+      isHandler: kinds.some((kind) => fateOf(kind, fields) === 'locked'),
+      hasInterceptor: isLocked(method),
+      hasOwnLock:
+        declarations.some(({ target, property }) => property === name && target === ownerOf(prototype, name)) ||
+        decoratorOf(prototype, name) !== undefined,
+    };
+  });
+}
+
+function isMarked(target: object, property?: string): boolean {
+  const keys: unknown[] =
+    property === undefined ? Reflect.getMetadataKeys(target) : Reflect.getMetadataKeys(target, property);
+  return !keys.every((key) => typeof key === 'string' && KNOWN_METADATA.test(key));
+}
+
+function isLocked(target: object): boolean {
+  const interceptors: unknown = Reflect.getMetadata('__interceptors__', target);
+  return Array.isArray(interceptors) && interceptors.some(isLockInterceptor);
+}
+
+export function isLockInterceptor(interceptor: unknown): boolean {
+  const made = typeof interceptor === 'object' && interceptor !== null ? interceptor.constructor : interceptor;
+  return typeof made === 'function' && LOCK_INTERCEPTOR in made;
+}
+
+// Called before Nest creates the interceptors, which check their options then and cannot see where they are used.
+export function nameInterceptors(discovery: DiscoveryService): void {
+  for (const { metatype } of [...discovery.getControllers(), ...discovery.getProviders()]) {
+    const owner: unknown = metatype;
+    if (!isClass(owner)) continue;
+    nameAll(owner, owner.name);
+    for (const name of SCANNER.getAllMethodNames(owner.prototype)) {
+      nameAll(Reflect.get(owner.prototype, name) as object, `${owner.name}.${name}`);
+    }
+  }
+}
+
+interface NamedClass {
+  readonly name: string;
+}
+
+function isClass(value: unknown): value is NamedClass & { readonly prototype: object } {
+  return typeof value === 'function' && typeof value.prototype === 'object' && value.prototype !== null;
+}
+
+function nameAll(target: object, place: string): void {
+  const interceptors: unknown = Reflect.getMetadata('__interceptors__', target);
+  if (!Array.isArray(interceptors)) return;
+  for (const each of interceptors) {
+    if (typeof each === 'function' && LOCK_INTERCEPTOR in each) {
+      Object.assign(each, { [LOCK_INTERCEPTOR]: `LockInterceptor on ${place}` });
+    }
+  }
+}

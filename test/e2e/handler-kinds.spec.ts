@@ -1,0 +1,274 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import {
+  type CallHandler,
+  Controller,
+  Get,
+  Injectable,
+  type ModuleMetadata,
+  type NestInterceptor,
+  Scope,
+  UseInterceptors,
+} from '@nestjs/common';
+import { APP_INTERCEPTOR } from '@nestjs/core';
+import { MessagePattern } from '@nestjs/microservices';
+import { Cron } from '@nestjs/schedule';
+import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
+import { LockInterceptor, LockService, WithLock } from 'nestjs-redlock';
+import { HANDLERS } from '../../lib/nest/handlers.js';
+import { eventually } from '../support/eventually.js';
+import { boot, closeAll, listen, logs, refusalOf } from './support/applications.js';
+import { EXAMPLES, fieldOf, graphql, resolving } from './support/handler-examples.js';
+import { Locks } from './support/locks.js';
+
+let ran = 0;
+let intercepted = 0;
+let locks: Locks;
+
+beforeEach(() => {
+  ran = intercepted = 0;
+  locks = new Locks();
+});
+afterEach(closeAll);
+
+const run = (): void => {
+  ran++;
+};
+const Locked = UseInterceptors(LockInterceptor('handler'));
+const warnings = () => logs.filter((line) => line.startsWith('warn'));
+const withLocks = ({ imports = [], ...others }: ModuleMetadata): ModuleMetadata => ({
+  imports: [locks.module(), ...imports],
+  ...others,
+});
+
+@Injectable()
+class Recorder implements NestInterceptor {
+  intercept(_: unknown, next: CallHandler) {
+    intercepted++;
+    return next.handle();
+  }
+}
+
+it('Each kind of handler has an example', () => {
+  expect(Object.keys(EXAMPLES)).toEqual(HANDLERS.map(({ what }) => what));
+});
+
+describe.each(HANDLERS)('LockInterceptor on $what', ({ what, fate }) => {
+  const example = EXAMPLES[what]!;
+
+  it(`is ${fate === 'locked' ? 'accepted' : 'refused'} at boot`, async () => {
+    const start = () => boot(withLocks(example.make(Locked, run)));
+    if (fate === 'locked') {
+      await start();
+      expect(warnings()).toEqual([]);
+    } else {
+      const { message } = await refusalOf(start);
+      expect(message).toContain(`cannot lock ${what}, `);
+      expect(message).toMatch(/^LockInterceptor on \w+\.\w+ cannot lock .* it would run without the lock\. Write @\w+/);
+    }
+  });
+});
+
+describe.each(HANDLERS.filter(({ what }) => EXAMPLES[what]?.call))('For $what', ({ what, fate }) => {
+  it(`Nest runs ${fate === 'locked' ? 'interceptors' : 'none'}`, async () => {
+    const { make, call } = EXAMPLES[what]!;
+    await call!(make(UseInterceptors(Recorder), run));
+    await eventually(() => ran > 0);
+    expect(intercepted > 0).toBe(fate === 'locked');
+  });
+});
+
+describe('LockInterceptor on a resolver of fields', () => {
+  const on = { fieldResolverEnhancers: ['interceptors' as const] };
+
+  it('locks, if their interceptors are on', async () => {
+    let held: unknown;
+    const resolver = fieldOf(Locked, () => (held = locks.held));
+    const metadata = withLocks({ imports: [graphql(on)], providers: [resolver] });
+    expect(await resolving('{ account { balance } }')(metadata)).toEqual({ data: { account: { balance: 5 } } });
+    expect(held).toBe(true);
+    expect(warnings()).toEqual([]);
+  });
+
+  it('boots with a warning, if they are on in one of several modules', async () => {
+    const imports = [on, {}].map((useValue) => ({
+      module: class GraphQL {
+        readonly options = useValue;
+      },
+      providers: [{ provide: 'GqlModuleOptions', useValue }],
+    }));
+    await boot(withLocks({ imports, providers: [fieldOf(Locked, run)] }));
+    expect(warnings()).toEqual([
+      'warn LockInterceptor on Accounts.balance may not lock a method under @ResolveField or @ResolveReference, for which ' +
+        "Nest runs interceptors only if GraphQLModule has fieldResolverEnhancers: ['interceptors'], and some do not. Write " +
+        '@WithLock(key, options) on the method instead',
+    ]);
+  });
+});
+
+const unknown = (where: string, name: string) =>
+  `warn LockInterceptor on ${where}: nothing shows that ${name} is a handler, and calls of other code run without the lock. ` +
+  'Write @WithLock(key, options) on the method instead';
+
+describe('LockInterceptor boots with a warning', () => {
+  it('on a method of a controller that is no handler', async () => {
+    @Controller()
+    class Carts {
+      @Get()
+      list(): void {}
+
+      @Locked
+      helper(): void {}
+    }
+    await boot(withLocks({ controllers: [Carts] }));
+    expect(warnings()).toEqual([unknown('Carts.helper', 'Carts.helper')]);
+  });
+
+  it('on what is a handler elsewhere', async () => {
+    @Injectable()
+    class Service {
+      @Get()
+      @Locked
+      route(): void {}
+
+      @MessagePattern('x')
+      @Locked
+      message(): void {}
+
+      @SubscribeMessage('x')
+      @Locked
+      socket(): void {}
+    }
+    await boot(withLocks({ providers: [Service] }));
+    const names = ['Service.route', 'Service.message', 'Service.socket'];
+    expect(warnings()).toEqual(names.map((name) => unknown(name, name)));
+  });
+
+  it('on a class, for what else is called in it', async () => {
+    @WebSocketGateway()
+    @UseInterceptors(LockInterceptor('room'))
+    class Rooms {
+      @SubscribeMessage('join')
+      join(): void {}
+
+      handleConnection(): void {}
+
+      @WithLock('room')
+      async handleDisconnect(): Promise<void> {}
+
+      onModuleInit(): void {}
+
+      helper(): void {}
+    }
+    await boot(withLocks({ providers: [Rooms] }));
+    expect(warnings()).toEqual([
+      'warn LockInterceptor on class Rooms does not lock Rooms.handleConnection, a hook of a gateway, for which Nest runs no ' +
+        'interceptors. Write @WithLock(key, options) on the method instead, or the interceptor on the handlers, one by one',
+    ]);
+  });
+
+  it('on a handler that is overridden without it', async () => {
+    class Base {
+      @Get('one')
+      @Locked
+      one(): void {}
+
+      @Get('two')
+      @Locked
+      two(): void {}
+    }
+    @Controller()
+    class Carts extends Base {
+      @Get('one')
+      override one(): void {}
+
+      @Get('two')
+      override two(): void {
+        super.two();
+      }
+    }
+    await boot(withLocks({ controllers: [Carts] }));
+    expect(warnings()).toEqual([
+      'warn LockInterceptor on Base.one: Carts.one overrides it without the interceptor, and runs without the lock. Repeat it ' +
+        'on Carts.one',
+    ]);
+  });
+});
+
+describe('LockInterceptor locks', () => {
+  it('handlers that a controller inherits, of a request scope, too', async () => {
+    let held: unknown;
+    class Base {
+      @Get('run')
+      @Locked
+      run(): void {
+        held = locks.held;
+      }
+    }
+    @Controller({ scope: Scope.REQUEST })
+    class Carts extends Base {}
+    const { url } = await listen(withLocks({ controllers: [Carts] }));
+    expect((await fetch(`${url}/run`)).status).toBe(200);
+    expect(held).toBe(true);
+    expect(warnings()).toEqual([]);
+  });
+});
+
+describe('LockInterceptor for all handlers', () => {
+  const interceptor = LockInterceptor('all');
+
+  @Injectable()
+  class Jobs {
+    @Cron('0 0 1 1 *')
+    async run(): Promise<void> {}
+
+    @Cron('0 0 1 1 *')
+    @WithLock('job', { onLocked: 'skip', minHold: '1s' })
+    async locked(): Promise<void> {}
+
+    onModuleInit(): void {}
+  }
+  @Controller()
+  class Carts {
+    @Get('run')
+    list(): void {}
+  }
+  @Controller()
+  class Messages {
+    @MessagePattern('x')
+    receive(): void {}
+  }
+
+  const JOBS =
+    'warn LockInterceptor for all handlers does not lock Jobs.run (a method under @Cron, @Interval or @Timeout), for which Nest ' +
+    'runs no interceptors. Write @WithLock(key, options) on what needs the lock, or the interceptor on the handlers, one by one';
+  const HYBRID =
+    'warn LockInterceptor for all handlers locks those of messages only if connectMicroservice is given { inheritAppConfig: true ' +
+    '}. Give it that, or write the interceptor on their classes';
+
+  it.each([
+    ['by a class', { provide: APP_INTERCEPTOR, useClass: interceptor }],
+    [
+      'by a factory',
+      {
+        provide: APP_INTERCEPTOR,
+        useFactory: (service: LockService) => new interceptor(service),
+        inject: [LockService],
+      },
+    ],
+  ])('boots with a warning of what it does not lock: provided %s', async (_, provider) => {
+    await boot(withLocks({ controllers: [Carts], providers: [Jobs, provider] }));
+    expect(warnings()).toEqual([JOBS]);
+  });
+
+  it('boots with one if it is given to the application, and in a hybrid one', async () => {
+    await listen(withLocks({ controllers: [Carts, Messages], providers: [Jobs] }), undefined, (app) =>
+      app.useGlobalInterceptors(new interceptor(app.get(LockService))),
+    );
+    expect(warnings()).toEqual([JOBS, HYBRID]);
+  });
+
+  it('boots without one where it locks all handlers', async () => {
+    await listen(withLocks({ controllers: [Carts], providers: [{ provide: APP_INTERCEPTOR, useClass: interceptor }] }));
+    expect(warnings()).toEqual([]);
+  });
+});
