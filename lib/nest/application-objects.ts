@@ -1,5 +1,11 @@
-import { type DiscoveryService, HttpAdapterHost, type ModuleRef, ModulesContainer } from '@nestjs/core';
-import type { Fate } from './handlers.js';
+import {
+  type DiscoveryService,
+  HttpAdapterHost,
+  MetadataScanner,
+  type ModuleRef,
+  ModulesContainer,
+} from '@nestjs/core';
+import 'reflect-metadata';
 
 export type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
@@ -11,6 +17,8 @@ export interface ApplicationObjects {
   readonly controllers: readonly Wrapper[];
   // Guards, interceptors, pipes and filters that are given by class, and middleware.
   readonly enhancers: readonly Wrapper[];
+  // Those that are given as objects, to decorators or to the application.
+  readonly given: readonly object[];
 }
 
 export function objectsOf(discovery: Discovery, modules: ModuleRef): ApplicationObjects {
@@ -18,7 +26,23 @@ export function objectsOf(discovery: Discovery, modules: ModuleRef): Application
     ...module.injectables.values(),
     ...module.middlewares.values(),
   ]);
-  return { providers: discovery.getProviders(), controllers: discovery.getControllers(), enhancers };
+  const [providers, controllers] = [discovery.getProviders(), discovery.getControllers()];
+  const given: unknown[] = [...[...providers, ...controllers].flatMap(decoratedWith), ...globalsOf(modules)];
+  return { providers, controllers, enhancers, given: given.filter(isObject) };
+}
+
+const SCANNER = new MetadataScanner();
+const ENHANCERS = ['__guards__', '__interceptors__', '__pipes__', '__exceptionFilters__'];
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+
+function decoratedWith(wrapper: Wrapper): readonly unknown[] {
+  const prototype = prototypeOf(wrapper);
+  if (typeof prototype?.constructor !== 'function') return [];
+  const methods = SCANNER.getAllMethodNames(prototype).map((name) => Reflect.get(prototype, name) as object);
+  return [prototype.constructor, ...methods].flatMap((target) =>
+    ENHANCERS.flatMap((key) => (Reflect.getMetadata(key, target) as unknown[] | undefined) ?? []),
+  );
 }
 
 // `undefined` for what is not an object, or has no class.
@@ -29,32 +53,22 @@ export function prototypeOf(wrapper: Wrapper): object | undefined {
   return (Object.getPrototypeOf(instance) as object | null) ?? undefined;
 }
 
-// Whether interceptors run for the fields of GraphQL, which each of its modules says for itself.
-export function fateOfFields(providers: readonly Wrapper[]): Fate {
-  const enhanced = providers
-    .filter(({ token }) => token === 'GqlModuleOptions')
-    .map(({ instance }) => {
-      const { fieldResolverEnhancers } = Object(instance) as { fieldResolverEnhancers?: readonly unknown[] };
-      return fieldResolverEnhancers?.includes('interceptors') === true;
-    });
-  if (!enhanced.includes(true)) return 'refused';
-  return enhanced.includes(false) ? 'warned' : 'locked';
-}
-
 // The interceptors of all handlers, as instances or classes.
 export function globalInterceptorsOf(objects: ApplicationObjects, modules: ModuleRef): readonly unknown[] {
   const provided = [...objects.providers, ...objects.enhancers]
     .filter(({ token }) => typeof token === 'string' && token.startsWith('APP_INTERCEPTOR'))
     .flatMap(({ metatype, instance }) => [metatype, instance] as readonly unknown[]);
-  return [...provided, ...configOf(modules).interceptors];
+  return [...provided, ...globalsOf(modules, ['getGlobalInterceptors'])];
 }
 
+const GLOBALS = ['getGlobalGuards', 'getGlobalInterceptors', 'getGlobalPipes', 'getGlobalFilters'] as const;
+
 // Those of `app.useGlobalInterceptors` and the like, which Nest shows nowhere else.
-function configOf(modules: ModuleRef): { readonly interceptors: readonly unknown[] } {
+function globalsOf(modules: ModuleRef, getters: readonly (typeof GLOBALS)[number][] = GLOBALS): readonly object[] {
   const { container } = modules as unknown as {
-    container?: { applicationConfig?: { getGlobalInterceptors?: () => readonly unknown[] } };
+    container?: { applicationConfig?: Partial<Record<(typeof GLOBALS)[number], () => readonly object[]>> };
   };
-  return { interceptors: container?.applicationConfig?.getGlobalInterceptors?.() ?? [] };
+  return getters.flatMap((getter) => container?.applicationConfig?.[getter]?.() ?? []);
 }
 
 export function hasHttp(modules: ModuleRef): boolean {

@@ -10,7 +10,9 @@ import { type DiscoveryService, type ModuleRef, ModulesContainer } from '@nestjs
 import 'reflect-metadata';
 import { RedlockConfigError } from '../settings/config.error.js';
 import { PartObservers } from '../operate/observer.js';
+import { objectsOf, type Wrapper } from './application-objects.js';
 import { checkLockService, tokenFor } from './lock-service.token.js';
+import { checkTakers } from './takers.js';
 import type { LockService } from './lock.service.js';
 import { reportTo } from './module-settings.js';
 import { injectProperty, memberOf, misuse, returnsObservable } from './lockable-method.js';
@@ -35,7 +37,6 @@ export const CALLED_METHODS = {
 } as const;
 
 type Discovery = Pick<DiscoveryService, 'getProviders' | 'getControllers'>;
-type Wrapper = ReturnType<Discovery['getProviders']>[number];
 
 // A method that this package calls, and not the application. Its options are checked at boot.
 export interface MethodDeclaration {
@@ -104,25 +105,52 @@ interface Application {
   readonly modules: ModuleRef;
 }
 
-// In the order of the providers.
+interface Made {
+  readonly instance: unknown;
+  // `undefined` for one that the application has made.
+  readonly wrapper?: Wrapper;
+}
+
+// In the order of the providers. Of guards and the like, too, which Nest makes for itself.
 export function declaredMethods<D extends MethodDeclaration>(
-  { key, module }: Called,
+  called: Called,
   { discovery, modules }: Application,
 ): readonly DeclaredMethod<D>[] {
+  const { key, module } = called;
+  const { providers, controllers, enhancers, given } = objectsOf(discovery, modules);
   const seen = new Set<unknown>();
-  return [...discovery.getProviders(), ...discovery.getControllers()].flatMap((wrapper) => {
-    const instance: unknown = wrapper.instance;
+  const wrappers = [...providers, ...controllers, ...enhancers];
+  const made: Made[] = [
+    ...wrappers.map((wrapper) => ({ instance: wrapper.instance as unknown, wrapper })),
+    ...given.map((instance) => ({ instance })),
+  ];
+  const methods = made.flatMap(({ instance, wrapper }) => {
     if (typeof instance !== 'object' || instance === null || seen.has(instance)) return [];
     seen.add(instance);
     const prototype = Object.getPrototypeOf(instance) as object | null;
-    const declarations = prototype ? (declarationsOf(key, prototype) as readonly D[]) : [];
-    return declarations.map((declaration) => {
-      refuseManyInstances(declaration, wrapper);
+    if (!prototype) return [];
+    seen.add(prototype);
+    return (declarationsOf(key, prototype) as readonly D[]).map((declaration) => {
+      if (wrapper) refuseManyInstances(declaration, wrapper);
       refuseScheduled(declaration, Reflect.get(instance, declaration.property));
       const method = () => Reflect.get(instance, declaration.property) as (argument: unknown) => unknown;
       const call = (argument: unknown): unknown => Reflect.apply(method(), instance, [argument]);
       return { declaration, locks: lockServiceOf(declaration, modules, module), method: method(), call };
     });
+  });
+  refuseOthers(called, modules, seen);
+  return methods;
+}
+
+// Of objects that Nest makes later, or for other code than the application, nothing would call the methods.
+function refuseOthers({ key, token, does, what }: Called, modules: ModuleRef, found: ReadonlySet<unknown>): void {
+  const service = provided(modules, token);
+  if (typeof service !== 'object' || service === null) return;
+  checkTakers(service, (prototype) => {
+    const [declaration] = declarationsOf(key, prototype);
+    if (!declaration || found.has(prototype)) return;
+    const requirement = `must belong to an object that the application has at boot, or nothing ${does} the ${what}: list its class in \`providers\` of a module that is not loaded later`;
+    throw new RedlockConfigError(declaration.where, prototype.constructor.name, requirement);
   });
 }
 
@@ -162,7 +190,10 @@ export function refuseDuplicates({ what }: Called, methods: readonly NamedMethod
     const other = methods.slice(0, index).find((each) => each.name === name && shareKeys(each.locks, locks));
     if (!other) return;
     const [one, another] = [other.declaration.where, declaration.where];
-    const advice = one === another ? ' (is its class a provider of several modules, or extended by several?)' : '';
+    const advice =
+      one === another
+        ? ' (is its class a provider or an enhancer of several modules, both, or extended by several?)'
+        : '';
     const requirement = `must be different for each ${what} on the same masters, and ${one} has the same${advice}`;
     throw new RedlockConfigError(`${another}: name`, name, requirement);
   });

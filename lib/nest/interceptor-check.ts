@@ -1,6 +1,7 @@
 import { type DiscoveryService, MetadataScanner } from '@nestjs/core';
 import 'reflect-metadata';
 import { RedlockConfigError } from '../settings/config.error.js';
+import type { Wrapper } from './application-objects.js';
 import { decoratorOf } from './declared-methods.js';
 import { type Fate, type HandlerKind, HANDLERS, KNOWN_METADATA, type Method } from './handlers.js';
 import { callsOverridden, declarationsOf, ownerOf } from './lock-declarations.js';
@@ -17,6 +18,18 @@ export interface ExaminedClass {
   readonly prototype: object;
   readonly isController: boolean;
   readonly isEnhancer: boolean;
+}
+
+// Whether interceptors run for the fields of GraphQL, which each of its modules says for itself.
+export function fateOfFields(providers: readonly Wrapper[]): Fate {
+  const enhanced = providers
+    .filter(({ token }) => token === 'GqlModuleOptions')
+    .map(({ instance }) => {
+      const { fieldResolverEnhancers } = Object(instance) as { fieldResolverEnhancers?: readonly unknown[] };
+      return fieldResolverEnhancers?.includes('interceptors') === true;
+    });
+  if (!enhanced.includes(true)) return 'refused';
+  return enhanced.includes(false) ? 'warned' : 'locked';
 }
 
 interface Examined extends Method {

@@ -2,7 +2,6 @@ import type { DiscoveryService, ModuleRef } from '@nestjs/core';
 import { RedlockConfigError } from '../settings/config.error.js';
 import {
   type ApplicationObjects,
-  fateOfFields,
   globalInterceptorsOf,
   hasHttp,
   objectsOf,
@@ -14,6 +13,7 @@ import { CALLED_METHODS } from './declared-methods.js';
 import {
   checkInterceptors,
   type ExaminedClass,
+  fateOfFields,
   hasMessageHandlers,
   isLockInterceptor,
   uninterceptedOf,
@@ -23,13 +23,14 @@ import { checkLockService, getLockServiceToken } from './lock-service.token.js';
 import 'reflect-metadata';
 import type { LockService } from './lock.service.js';
 import { shortestPeriod } from './module-settings.js';
+import { checkTakers } from './takers.js';
 
 // In objects that Nest did not build from a class, and so could not inject into, nothing would show that they never run.
-function refuseWithoutModule(wrapper: Wrapper, wrappers: readonly Wrapper[]): void {
-  for (const { token, what, module, does } of calledIn(wrapper.instance)) {
-    if (wrappers.some((each) => each.token === token)) continue;
+function refuseWithoutModule(made: Pick<Wrapper, 'name' | 'instance'>, { providers }: ApplicationObjects): void {
+  for (const { token, what, module, does } of calledIn(made.instance)) {
+    if (providers.some((each) => each.token === token)) continue;
     const requirement = `has ${what}s, and ${module}, which ${does} them, is not imported beside RedlockModule`;
-    throw new RedlockConfigError('provider', wrapper.name, requirement);
+    throw new RedlockConfigError('provider', made.name, requirement);
   }
 }
 
@@ -53,12 +54,13 @@ function listed(names: readonly string[]): string {
   return names.slice(0, LISTED).join(', ') + (more > 0 ? ` and ${more} more` : '');
 }
 
-function classesOf({ providers, controllers, enhancers }: ApplicationObjects): readonly ExaminedClass[] {
+function classesOf({ providers, controllers, enhancers, given }: ApplicationObjects): readonly ExaminedClass[] {
   const prototypes = (wrappers: readonly Wrapper[]) => new Set(wrappers.map(prototypeOf));
   const [ofControllers, ofEnhancers] = [
     prototypes(controllers),
     prototypes([...enhancers, ...providers.filter(({ subtype }) => subtype !== undefined)]),
   ];
+  for (const each of given) ofEnhancers.add(Object.getPrototypeOf(each) as object);
   const all = new Set([...prototypes(providers), ...ofControllers, ...ofEnhancers]);
   return [...all].flatMap((prototype) =>
     prototype ? { prototype, isController: ofControllers.has(prototype), isEnhancer: ofEnhancers.has(prototype) } : [],
@@ -68,7 +70,7 @@ function classesOf({ providers, controllers, enhancers }: ApplicationObjects): r
 // An application that boots later with one of these objects replaces the service in it by its own.
 const handedOver = new WeakSet<object>();
 
-// Examines all providers and controllers at boot: checks the options of each `@WithLock`, hands the lock service to
+// Examines all objects of an application at boot: checks the options of each `@WithLock`, hands the lock service to
 // objects that Nest did not build from a class and so could not inject into, and refuses interceptors that never run.
 export class LockExplorer {
   private readonly host: symbol;
@@ -88,11 +90,14 @@ export class LockExplorer {
 
   explore(): void {
     const objects = objectsOf(this.discovery, this.modules);
-    const wrappers = [...objects.providers, ...objects.controllers];
-    this.refuseTwin(wrappers);
+    this.refuseTwin(objects.providers);
     this.checkInterceptors(objects);
-    for (const wrapper of wrappers) {
-      refuseWithoutModule(wrapper, wrappers);
+    for (const each of objects.given) {
+      refuseWithoutModule({ name: each.constructor.name, instance: each }, objects);
+      this.handOver(each);
+    }
+    for (const wrapper of [...objects.providers, ...objects.controllers, ...objects.enhancers]) {
+      refuseWithoutModule(wrapper, objects);
       if (wrapper.isFactory) {
         this.handOverLater(wrapper);
         for (const made of wrapper.getStaticTransientInstances()) {
@@ -104,6 +109,7 @@ export class LockExplorer {
       }
       this.handOver(wrapper.instance);
     }
+    checkTakers(this.locks, (prototype) => this.check(prototype));
   }
 
   // With two services of one name, the service of an object that Nest did not build would be ambiguous.
@@ -144,7 +150,6 @@ export class LockExplorer {
 
   private check(prototype: object | null | undefined): void {
     if (!prototype || this.checked.has(prototype)) return;
-    this.checked.add(prototype);
     // One that a factory has made after boot.
     this.checkInterceptorsOf({ prototype, isController: false, isEnhancer: false });
     for (const { method, options, resources, property, isInTransaction } of declarationsOf(prototype)) {
@@ -168,6 +173,8 @@ export class LockExplorer {
           `${name}, or call the overridden method`,
       );
     }
+    // Not before: what is wrong now is wrong for the next object, too.
+    this.checked.add(prototype);
   }
 
   // Once, although several classes may inherit it.

@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import { Inject, StreamableFile } from '@nestjs/common';
 import { isObservable } from 'rxjs';
 import { RedlockConfigError } from '../settings/config.error.js';
+import { noteTaker } from './takers.js';
 
 // What a decorator was given. `where` names it in messages.
 export function memberOf<Method>(
@@ -72,7 +73,10 @@ export function injectProperty(target: object, token: symbol): void {
     get: () => undefined,
     // Not enumerable: code that lists or compares the properties of the user's object must not see it.
     set(this: object, value: unknown) {
-      if (Reflect.defineProperty(this, token, { value, configurable: true, writable: true })) return;
+      if (Reflect.defineProperty(this, token, { value, configurable: true, writable: true })) {
+        noteTaker(value, this);
+        return;
+      }
       const requirement =
         'must not be frozen or sealed: an object with methods under decorators of this package keeps what runs them';
       throw new RedlockConfigError(`provider of class ${this.constructor.name}`, this, requirement);

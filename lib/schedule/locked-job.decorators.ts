@@ -77,7 +77,7 @@ function declareJob(decorator: string, declaration: DeclarationOf<'cron'> | Decl
 
 /**
  * Runs a method at the times of a cron expression, each time on one of the instances of the application. For methods
- * that return a promise, of any singleton provider or controller.
+ * that return a promise, of any singleton provider, controller, guard or the like, or middleware.
  *
  * ```ts
  * @LockedCron(CronExpression.EVERY_DAY_AT_3AM, { name: 'report', timeZone: 'Europe/Berlin' })
