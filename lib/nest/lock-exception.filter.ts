@@ -1,17 +1,8 @@
-import {
-  type ArgumentsHost,
-  Catch,
-  type ExceptionFilter,
-  HttpException,
-  Inject,
-  Logger,
-  Optional,
-} from '@nestjs/common';
+import { type ArgumentsHost, Catch, type ExceptionFilter, Inject, Logger, Optional } from '@nestjs/common';
 import { STATUS_CODES } from 'node:http';
 import { throwError } from 'rxjs';
 import { isLockError } from '../errors.js';
-import type { LockNotAcquiredError } from '../waiting/lock-not-acquired.error.js';
-import type { LockServiceStoppedError, QuorumUnavailableError } from '../redlock/errors.js';
+import type { LockError } from '../redlock/errors.js';
 import { integer, optional, readOptions, type TableOf } from '../settings/table.js';
 
 /** Options of {@link LockExceptionFilter}. */
@@ -24,14 +15,10 @@ export interface LockExceptionFilterOptions {
   readonly lockedStatus?: number;
 }
 
-type AnsweredError = LockNotAcquiredError | QuorumUnavailableError | LockServiceStoppedError;
-
-const ANSWERED: readonly AnsweredError['code'][] = ['LOCK_NOT_ACQUIRED', 'QUORUM_UNAVAILABLE', 'LOCK_SERVICE_STOPPED'];
-
 // Also matches errors of another copy of this package: Nest selects a filter by `instanceof`.
-abstract class Answered extends Error {
+abstract class AnyLockError extends Error {
   static override [Symbol.hasInstance](error: unknown): boolean {
-    return isLockError(error) && ANSWERED.some((code) => code === error.code);
+    return isLockError(error);
   }
 }
 
@@ -39,8 +26,8 @@ abstract class Answered extends Error {
 const OPTIONS = Symbol('nestjs-redlock:lock-exception-filter-options');
 // In milliseconds without a request that has failed because of the outage.
 const OUTAGE_ENDS_AFTER = 60_000;
-// HTTP counts in whole seconds, and 0 would bring the client back too early.
-const SHORTEST_DELAY = 1;
+// In milliseconds: 0 would bring the client back too early.
+const SHORTEST_DELAY = 1_000;
 
 // As far as Express and Fastify have the same methods.
 interface Response {
@@ -70,22 +57,23 @@ const TABLE = {
  * app.useGlobalFilters(new LockExceptionFilter()); // or a provider: { provide: APP_FILTER, useClass: LockExceptionFilter }
  * ```
  *
- * | error                     | HTTP status                      | log                                               |
- * | ------------------------- | -------------------------------- | ------------------------------------------------- |
- * | `LockNotAcquiredError`    | 423, or that of `lockedStatus`   | debug                                             |
- * | `QuorumUnavailableError`  | 503                              | a warning for the first one of an outage, then debug |
- * | `LockServiceStoppedError` | 503                              | debug                                             |
+ * | error                     | HTTP status                    | log                                                  |
+ * | ------------------------- | ------------------------------ | ---------------------------------------------------- |
+ * | `LockNotAcquiredError`    | 423, or that of `lockedStatus` | debug                                                |
+ * | `QuorumUnavailableError`  | 503                            | a warning for the first one of an outage, then debug |
+ * | `LockServiceStoppedError` | 503                            | debug                                                |
+ * | others of this package    | as without the filter          | error                                                |
  *
- * The response has a `Retry-After` header in whole seconds, and Nest's usual body, `{ statusCode, message }`, with the
- * standard text of the status: no resources and no addresses.
+ * The body is `{ statusCode, message, code }` with the standard text of the status: no resources, holders or addresses. The
+ * first three have a `Retry-After` header in whole seconds.
  *
- * Clients of other protocols get the same text in Nest's usual shape: as an error of a microservice, as the event
- * `exception` of a WebSocket, as an `HttpException` in GraphQL. In a context of any other type, the error is rethrown. The
- * filter leaves all other errors to Nest.
+ * Clients of other protocols get `message`, `code` and `retryAfter`, in milliseconds: as an error of a microservice, as the
+ * event `exception` of a WebSocket, in GraphQL as an error with the last two in its `extensions`. In a context of any other
+ * type, the error is rethrown.
  *
  * Nest asks the filter that was registered last first: register this one after a filter that catches everything.
  */
-@Catch(Answered)
+@Catch(AnyLockError)
 export class LockExceptionFilter implements ExceptionFilter {
   private readonly logger = new Logger(LockExceptionFilter.name);
   private readonly lockedStatus: number;
@@ -100,32 +88,39 @@ export class LockExceptionFilter implements ExceptionFilter {
   /**
    * Called by Nest.
    */
-  catch(error: LockNotAcquiredError | QuorumUnavailableError | LockServiceStoppedError, host: ArgumentsHost): unknown {
+  catch(error: LockError, host: ArgumentsHost): unknown {
     this.log(error);
-    const statusCode = error.code === 'LOCK_NOT_ACQUIRED' ? this.lockedStatus : error.statusCode;
-    const body = { statusCode, message: STATUS_CODES[statusCode] ?? 'Error', code: error.code };
-    const failure = { status: 'error', message: body.message, code: error.code };
+    const { code } = error;
+    const statusCode = code === 'LOCK_NOT_ACQUIRED' ? this.lockedStatus : error.statusCode;
+    const message = STATUS_CODES[statusCode] ?? 'Error';
+    const retryAfter = delayOf(error);
+    const details = { code, ...(retryAfter !== undefined && { retryAfter }) };
     switch (host.getType<string>()) {
       case 'rpc':
-        return throwError(() => failure);
+        return throwError(() => ({ status: 'error', message, ...details }));
       case 'ws':
-        emit(host, failure);
+        emit(host, { status: 'error', message, ...details });
         return undefined;
       case 'graphql':
-        throw new HttpException(body, statusCode, { cause: error });
+        throw Object.assign(new Error(message, { cause: error }), { extensions: details });
     }
     const response = responseOf(host);
     if (!response) throw error;
-    if (response.headersSent ?? response.raw?.headersSent) end(response);
-    else
-      response
-        .status(statusCode)
-        .header('Retry-After', String(secondsUntilRetry(error)))
-        .send(body);
+    if (response.headersSent ?? response.raw?.headersSent) {
+      end(response);
+      return undefined;
+    }
+    response.status(statusCode);
+    if (retryAfter !== undefined) response.header('Retry-After', String(Math.ceil(retryAfter / 1000)));
+    response.send({ statusCode, message, code });
     return undefined;
   }
 
-  private log(error: AnsweredError): void {
+  private log(error: LockError): void {
+    if (delayOf(error) === undefined) {
+      this.logger.error(error.message, error.stack);
+      return;
+    }
     const isOutage = error.code === 'QUORUM_UNAVAILABLE';
     const now = performance.now();
     const isNew = isOutage && now - this.lastOutage > OUTAGE_ENDS_AFTER;
@@ -135,9 +130,11 @@ export class LockExceptionFilter implements ExceptionFilter {
   }
 }
 
-function secondsUntilRetry(error: AnsweredError): number {
-  const milliseconds = error.code === 'LOCK_NOT_ACQUIRED' ? (error.retryAfter ?? 0) : 0;
-  return Math.max(SHORTEST_DELAY, Math.ceil(milliseconds / 1000));
+// In milliseconds; `undefined` for an error that another try does not mend.
+function delayOf(error: LockError): number | undefined {
+  if (isLockError(error, 'LOCK_NOT_ACQUIRED')) return Math.max(SHORTEST_DELAY, error.retryAfter ?? 0);
+  const isPassing = ['QUORUM_UNAVAILABLE', 'LOCK_SERVICE_STOPPED'].includes(error.code);
+  return isPassing ? SHORTEST_DELAY : undefined;
 }
 
 // A package that runs handlers by itself may have a context without a response.

@@ -58,6 +58,12 @@ class Orders {
     throw new LockServiceStoppedError(['order']);
   }
 
+  @Get('nested')
+  @WithLock('order')
+  async nested(): Promise<string> {
+    return this.locked();
+  }
+
   @Get('broken')
   async broken(): Promise<string> {
     throw new Error('a mistake');
@@ -128,6 +134,14 @@ describe.each(ADAPTERS)('LockExceptionFilter on $platform', ({ platform, adapter
     const body = { ...UNAVAILABLE.body, code: 'LOCK_SERVICE_STOPPED' };
     expect(await get(`${url}/stopped`)).toEqual({ ...UNAVAILABLE, body });
     expect(logs).toEqual(['debug "order" was not acquired: the lock service is shutting down']);
+  });
+
+  it('answers other errors of the library as Nest does, with their code, and logs them as errors', async () => {
+    const { url } = await start();
+    logs.length = 0;
+    const body = { statusCode: 500, message: 'Internal Server Error', code: 'LOCK_REENTRY' };
+    expect(await get(`${url}/nested`)).toEqual({ status: 500, retryAfter: null, body });
+    expect(logs).toEqual([expect.stringMatching(/^error this call chain already holds "order"/)]);
   });
 
   it('leaves other errors to Nest', async () => {

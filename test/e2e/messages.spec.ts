@@ -309,7 +309,8 @@ describe('LockInterceptor on a handler that another package runs through an Exte
 });
 
 describe('LockExceptionFilter for other protocols than HTTP', () => {
-  const FAILURE = { status: 'error', message: 'Locked', code: 'LOCK_NOT_ACQUIRED' };
+  const DETAILS = { code: 'LOCK_NOT_ACQUIRED', retryAfter: expect.any(Number) };
+  const FAILURE = { status: 'error', message: 'Locked', ...DETAILS };
 
   let held: Lock;
   afterEach(() => held.release());
@@ -361,7 +362,7 @@ describe('LockExceptionFilter for other protocols than HTTP', () => {
   });
 
   it.each([
-    ['graphql', { name: 'HttpException', status: 423, response: { statusCode: 423, message: 'Locked' } }],
+    ['graphql', { name: 'Error', message: 'Locked', extensions: DETAILS }],
     ['queue', { name: 'LockNotAcquiredError' }],
     // By default Nest calls such a context HTTP, although there is no response.
     ['http', { name: 'LockNotAcquiredError' }],

@@ -2,9 +2,8 @@ import { ApolloDriver, type ApolloDriverConfig } from '@nestjs/apollo';
 import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER } from '@nestjs/core';
 import { GraphQLModule } from '@nestjs/graphql';
-import { RedlockModule, type RedlockModuleOptions } from 'nestjs-redlock';
+import { LockExceptionFilter, RedlockModule, type RedlockModuleOptions } from 'nestjs-redlock';
 import { CartsResolver } from './carts.resolver.js';
-import { LockedFilter } from './locked.filter.js';
 import { Payments } from './payments.js';
 
 @Module({
@@ -16,7 +15,7 @@ import { Payments } from './payments.js';
       includeStacktraceInErrorResponses: false,
     }),
   ],
-  providers: [CartsResolver, { provide: APP_FILTER, useClass: LockedFilter }],
+  providers: [CartsResolver, { provide: APP_FILTER, useClass: LockExceptionFilter }],
 })
 export class AppModule {
   static register(locks: RedlockModuleOptions, payments = new Payments()): DynamicModule {

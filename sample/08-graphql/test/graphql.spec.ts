@@ -28,6 +28,12 @@ async function start(locks: RedlockModuleOptions, payments: Payments): Promise<C
   };
 }
 
+/** All that the client gets. */
+const refused = (message: string, extensions: object): unknown => ({
+  data: null,
+  errors: [{ message, locations: [expect.any(Object)], path: ['checkOut'], extensions }],
+});
+
 const paid = (id: string): unknown => ({ data: { checkOut: { id, isPaid: true } } });
 
 describe('A locked mutation', () => {
@@ -35,16 +41,8 @@ describe('A locked mutation', () => {
     const { gate, first, second } = await startTwo();
     const one = first('7');
     await gate.arrived(1);
-    await expect(second('7')).resolves.toEqual({
-      data: null,
-      errors: [
-        expect.objectContaining({
-          message: 'Another request is working on this',
-          path: ['checkOut'],
-          extensions: { code: 'LOCK_NOT_ACQUIRED', retryAfter: expect.any(Number) },
-        }),
-      ],
-    });
+    const extensions = { code: 'LOCK_NOT_ACQUIRED', retryAfter: expect.any(Number) };
+    await expect(second('7')).resolves.toEqual(refused('Locked', extensions));
     expect(gate.arrivals).toBe(1);
     gate.open();
     await expect(one).resolves.toEqual(paid('7'));
@@ -53,6 +51,21 @@ describe('A locked mutation', () => {
     await gate.arrived(2);
     gate.open();
     await expect(again).resolves.toEqual(paid('7'));
+  });
+
+  it('that another holder may have had at the same time tells the client a code, and nothing of the lock', async () => {
+    const masters = memoryMasters(3);
+    const charge = async () => masters.forEach((master) => master.flush());
+    const checkOut = await start({ masters }, { charge });
+    expect(await checkOut('7')).toEqual(refused('Internal Server Error', { code: 'LOCK_LOST' }));
+  });
+
+  it('tells the client of an outage when to come back, and no address', async () => {
+    const masters = memoryMasters(3);
+    const checkOut = await start({ masters, wait: 0 }, { charge: async () => undefined });
+    masters.forEach((master) => master.takeDown());
+    const extensions = { code: 'QUORUM_UNAVAILABLE', retryAfter: 1_000 };
+    expect(await checkOut('7')).toEqual(refused('Service Unavailable', extensions));
   });
 
   it('is not blocked by other carts', async () => {
