@@ -121,19 +121,17 @@ export class Elections implements OnModuleInit {
   }
 
   /** Finds the methods and checks them. */
-  async onModuleInit(): Promise<void> {
+  onModuleInit(): void {
     const { discovery, modules } = this;
-    await calledMethods.closeOnError(discovery, () => {
-      const methods = calledMethods.declaredMethods<LeaderDeclaration>(calledMethods.CALLED_METHODS.elections, {
-        discovery,
-        modules,
-      });
-      this.elections = methods.map((method) => this.electionFor(method));
-      calledMethods.refuseDuplicates(
-        calledMethods.CALLED_METHODS.elections,
-        methods.map(({ declaration, locks }) => ({ name: declaration.name, declaration, locks })),
-      );
+    const methods = calledMethods.declaredMethods<LeaderDeclaration>(calledMethods.CALLED_METHODS.elections, {
+      discovery,
+      modules,
     });
+    this.elections = methods.map((method) => this.electionFor(method));
+    calledMethods.refuseDuplicates(
+      calledMethods.CALLED_METHODS.elections,
+      methods.map(({ declaration, locks }) => ({ name: declaration.name, declaration, locks })),
+    );
   }
 
   /** @internal */

@@ -124,6 +124,8 @@ interface ConnectRequest {
   readonly timeout: number;
   // The end of the error's message.
   readonly advice?: string | undefined;
+  // Given a function that ends the wait.
+  readonly cancelled?: (cancel: () => void) => void;
 }
 
 interface Problem extends MasterReport {
@@ -132,7 +134,8 @@ interface Problem extends MasterReport {
 
 // Resolves when a quorum can vote, with the problems of the others. Rejects if none can after `timeout` milliseconds,
 // or at once, if waiting cannot help.
-export function connectMasters({ masters, clock, timeout, advice }: ConnectRequest): Promise<readonly MasterReport[]> {
+export function connectMasters(request: ConnectRequest): Promise<readonly MasterReport[]> {
+  const { masters, clock, timeout, advice, cancelled } = request;
   const quorum = quorumOf(masters.length);
   return new Promise((resolve, reject) => {
     let undecided = masters.length;
@@ -172,6 +175,7 @@ export function connectMasters({ masters, clock, timeout, advice }: ConnectReque
     };
 
     const deadline = clock.schedule(timeout, finish);
+    cancelled?.(finish);
     for (const master of masters) {
       master.onReady(retry);
       void master.connect().then(() => {

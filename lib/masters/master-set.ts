@@ -26,6 +26,7 @@ export class MasterSet {
   readonly all: readonly CircuitBreakerMaster[];
   // The run of the server to which each connection leads, the oldest first.
   private readonly runs = new Map<CircuitBreakerMaster, string>();
+  private cancelConnect: (() => void) | undefined;
 
   constructor(private readonly options: MasterSetOptions) {
     const { masters, settings, clock, observer, noteWaiters } = options;
@@ -45,7 +46,8 @@ export class MasterSet {
   // milliseconds, at once if waiting cannot help, or if a server cannot be a master.
   async connect(timeout: number): Promise<readonly MasterReport[]> {
     const { clock, advice } = this.options;
-    const connecting = connectMasters({ masters: this.all, clock, timeout, advice });
+    const cancelled = (cancel: () => void): void => void (this.cancelConnect = cancel);
+    const connecting = connectMasters({ masters: this.all, clock, timeout, advice, cancelled });
     // A server that cannot be a master is reported first: an unavailable quorum is only its consequence.
     await connecting.catch(() => undefined);
     for (const master of this.all) {
@@ -98,6 +100,7 @@ export class MasterSet {
   }
 
   async close(): Promise<void> {
+    this.cancelConnect?.();
     await Promise.all(this.all.map((master) => master.close()));
   }
 

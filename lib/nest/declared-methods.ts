@@ -16,7 +16,6 @@ import { checkTakers } from './takers.js';
 import type { LockService } from './lock.service.js';
 import { reportTo } from './module-settings.js';
 import { injectProperty, memberOf, misuse, returnsObservable } from './lockable-method.js';
-import { RUNTIME_STARTER, type RuntimeStarter } from './redlock.runtime.js';
 
 // Methods that a module calls: without it, nothing would show that they never run. `key` is that of their metadata, `token`
 // that of what the module provides: Nest shows its description if it cannot find that. Registered symbols
@@ -216,6 +215,8 @@ interface Caller {
 export function startedLast(caller: Type<Caller>): Type {
   @Module({})
   class LastModule implements OnApplicationBootstrap, OnModuleDestroy {
+    private hasEnded = false;
+
     constructor(
       @Inject(caller) private readonly methods: Caller,
       @Inject(ModulesContainer) modules: ModulesContainer,
@@ -224,25 +225,16 @@ export function startedLast(caller: Type<Caller>): Type {
     }
 
     onApplicationBootstrap(): void {
-      this.methods.start();
+      if (!this.hasEnded) this.methods.start();
     }
 
+    // Also while the application boots.
     onModuleDestroy(): void {
+      this.hasEnded = true;
       this.methods.stop();
     }
   }
   return LastModule;
-}
-
-// Nest runs no shutdown hooks after a failed start, and open connections would keep the process alive.
-export async function closeOnError(discovery: Discovery, start: () => void): Promise<void> {
-  try {
-    start();
-  } catch (error) {
-    const starters = discovery.getProviders().filter(({ token }) => token === RUNTIME_STARTER);
-    await Promise.all(starters.map(async ({ instance }) => (instance as RuntimeStarter | null)?.close()));
-    throw error;
-  }
 }
 
 // Of what this instance calls, beside those of a lock service. `log` is the first.

@@ -15,16 +15,15 @@ import type {
   RedlockModuleExtras,
   RedlockModuleOptions,
 } from './redlock-module-options.interface.js';
-import { DiscoveryModule, DiscoveryService, ModuleRef } from '@nestjs/core';
+import { DiscoveryModule, DiscoveryService, ModuleRef, ModulesContainer } from '@nestjs/core';
 import { RedlockConfigError } from '../settings/config.error.js';
 import { checkOptionNames, parseOptions } from '../settings/table.js';
-import { closeOnError } from './declared-methods.js';
 import { nameInterceptors } from './interceptor-check.js';
 import { LockExplorer } from './lock.explorer.js';
 import { getLockServiceToken, getReplacementToken, isLockService, SERVICE_NAME } from './lock-service.token.js';
 import { LockService } from './lock.service.js';
 import { adviceFor, EXTRAS, MODULE_OPTIONS } from './module-settings.js';
-import { RUNTIME_STARTER, RuntimeStarter } from './redlock.runtime.js';
+import { closeOnFailedBoot, RUNTIME_STARTER, RuntimeStarter } from './runtime-starter.js';
 
 const extras: Required<Pick<RedlockModuleExtras, 'isGlobal'>> & { name: string | undefined } = parseOptions(EXTRAS, {});
 
@@ -40,11 +39,7 @@ export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN, OPTIONS_TYPE, ASYN
 class ScopeCheckModule implements OnModuleInit {
   constructor(@Inject(DiscoveryService) private readonly discovery: DiscoveryService) {}
 
-  async onModuleInit(): Promise<void> {
-    await closeOnError(this.discovery, () => this.check());
-  }
-
-  private check(): void {
+  onModuleInit(): void {
     const starters = this.discovery.getProviders().filter(({ token }) => token === RUNTIME_STARTER);
     if (starters.every((wrapper) => wrapper.isDependencyTreeStatic())) return;
     const requirement =
@@ -53,8 +48,10 @@ class ScopeCheckModule implements OnModuleInit {
   }
 }
 
+let watching: Promise<DynamicModule> | undefined;
+
 /** Registers a {@link LockService} over a set of Redis masters. */
-@Module({ imports: [DiscoveryModule, ScopeCheckModule] })
+@Module({ imports: [DiscoveryModule] })
 export class RedlockModule
   extends ConfigurableModuleClass
   implements OnModuleInit, BeforeApplicationShutdown, OnApplicationShutdown
@@ -63,7 +60,6 @@ export class RedlockModule
   constructor(
     @Inject(RUNTIME_STARTER) private readonly runtime: RuntimeStarter,
     @Inject(LockExplorer) private readonly explorer: LockExplorer,
-    @Inject(DiscoveryService) private readonly discovery: DiscoveryService,
   ) {
     super();
   }
@@ -95,8 +91,8 @@ export class RedlockModule
   }
 
   /** Checks the options of decorators, and hands the lock service to objects that Nest did not build from a class. */
-  async onModuleInit(): Promise<void> {
-    await closeOnError(this.discovery, () => this.explorer.explore());
+  onModuleInit(): void {
+    this.explorer.explore();
   }
 
   /** Refuses new locks from here on; requests in progress continue. */
@@ -129,9 +125,9 @@ function withLockService(definition: DynamicModule, extras: Partial<typeof ASYNC
   const providers: Provider[] = [
     {
       provide: RUNTIME_STARTER,
-      useFactory: (given: ProvidedOptions) =>
-        new RuntimeStarter(isList(given) ? { masters: given } : given, loggerOf(name), name),
-      inject: [MODULE_OPTIONS_TOKEN],
+      useFactory: (given: ProvidedOptions, modules: ModulesContainer) =>
+        new RuntimeStarter(isList(given) ? { masters: given } : given, loggerOf(name), modules, name),
+      inject: [MODULE_OPTIONS_TOKEN, ModulesContainer],
     },
     {
       provide: service,
@@ -151,8 +147,11 @@ function withLockService(definition: DynamicModule, extras: Partial<typeof ASYNC
     },
   ];
   if (name === undefined) providers.push({ provide: token, useExisting: LockService });
+  // Nest awaits it before it creates anything.
+  watching ??= closeOnFailedBoot().then(() => ({ module: ScopeCheckModule }));
   return {
     ...definition,
+    imports: [...(definition.imports ?? []), watching],
     providers: [...(definition.providers ?? []), ...providers],
     exports: [...(definition.exports ?? []), token, ...(name === undefined ? [LockService] : [])],
   };

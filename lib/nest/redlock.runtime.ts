@@ -140,6 +140,8 @@ class OpenMaster extends MemoryMaster {
 }
 
 export class RedlockRuntime {
+  private closing: Promise<void> | undefined;
+
   constructor(
     readonly service: LockService,
     private readonly redlock: LockManager,
@@ -153,7 +155,11 @@ export class RedlockRuntime {
     this.redlock.stop();
   }
 
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    return (this.closing ??= this.closeOnce());
+  }
+
+  private async closeOnce(): Promise<void> {
     this.redlock.stop();
     this.idleCheck?.end();
     this.signalCheck?.cancel();
@@ -164,11 +170,18 @@ export class RedlockRuntime {
   }
 }
 
-async function createRedlockRuntime(
+interface NewRuntime {
+  readonly runtime: RedlockRuntime;
+  // Resolves when the service can be used.
+  readonly connect: () => Promise<void>;
+}
+
+// Opens nothing yet.
+export function createRedlockRuntime(
   options: RedlockModuleOptions,
   logger: LoggerService,
   name = 'default',
-): Promise<RedlockRuntime> {
+): NewRuntime {
   const { settings, connectTimeout, drainTimeout, lazyConnect, enabled, clock, observers } = resolveModule(options);
   const warn = (message: string): void => {
     try {
@@ -191,7 +204,7 @@ async function createRedlockRuntime(
     const master = new OpenMaster(clock);
     const redlock = new LockManager([master], settings, surroundings);
     service = new LockService(() => redlock, settings, warn, hub, false);
-    return new RedlockRuntime(service, redlock, drainTimeout);
+    return { runtime: new RedlockRuntime(service, redlock, drainTimeout), connect: () => Promise.resolve() };
   }
   hub.add(...started(observers, { name, status }, logger));
   const quorum = new QuorumWatch(status, observer);
@@ -216,27 +229,29 @@ async function createRedlockRuntime(
   redlock.masters.onReady(quorum.check);
   const begin = (): void => watch({ quorum, redlock, idleCheck });
   const measure = (): Promise<void> => warnOfRoundTrips(servers, { clock, settings, all: masters.length, warn });
-  if (lazyConnect) {
-    const deadline = clock.schedule(connectTimeout, begin).unref();
-    void redlock.masters.open().then(() => {
-      deadline.cancel();
-      measureOnce(redlock, servers, measure);
-      begin();
-    });
-    return runtime;
-  }
-  try {
-    await redlock.masters.connect(connectTimeout);
+  const connect = async (): Promise<void> => {
+    if (lazyConnect) {
+      const deadline = clock.schedule(connectTimeout, begin).unref();
+      void redlock.masters.open().then(() => {
+        deadline.cancel();
+        measureOnce(redlock, servers, measure);
+        begin();
+      });
+      return;
+    }
+    try {
+      await redlock.masters.connect(connectTimeout);
+    } catch (error) {
+      const isEnded = redlock.isStopped;
+      await runtime.close();
+      if (!isEnded && error instanceof QuorumUnavailableError) logger.error(adviceOnBoot(error, masters.length));
+      throw error;
+    }
+    if (redlock.isStopped) return;
     begin();
-  } catch (error) {
-    signalCheck?.cancel();
-    await redlock.close();
-    observer.stopped?.();
-    if (error instanceof QuorumUnavailableError) logger.error(adviceOnBoot(error, masters.length));
-    throw error;
-  }
-  void measure();
-  return runtime;
+    void measure();
+  };
+  return { runtime, connect };
 }
 
 // An observer may return another one for each service.
@@ -269,33 +284,4 @@ function watch({ quorum, redlock, idleCheck }: Watched): void {
   if (redlock.isStopped || quorum.hasBegun) return;
   quorum.begin();
   idleCheck?.begin();
-}
-
-// Nest prints it where an application imports the class in place of the result of `forRoot`.
-export const RUNTIME_STARTER = Symbol(
-  'nestjs-redlock: import RedlockModule.forRoot(...) once, in the root module, and never RedlockModule itself',
-);
-
-// Starts the runtime when Nest creates the service: a test that replaces the service opens no connection.
-export class RuntimeStarter {
-  private runtime: RedlockRuntime | undefined;
-
-  constructor(
-    private readonly options: RedlockModuleOptions,
-    private readonly logger: LoggerService,
-    private readonly name?: string,
-  ) {}
-
-  async start(): Promise<LockService> {
-    this.runtime = await createRedlockRuntime(this.options, this.logger, this.name);
-    return this.runtime.service;
-  }
-
-  stop(): void {
-    this.runtime?.stop();
-  }
-
-  async close(): Promise<void> {
-    await this.runtime?.close();
-  }
 }

@@ -1,5 +1,5 @@
 import { Global, Inject, Module, type OnModuleInit } from '@nestjs/common';
-import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
+import { DiscoveryModule } from '@nestjs/core';
 import { calledMethods } from '../internal.js';
 import { JobHistory } from './job-history.js';
 import { Jobs } from './jobs.js';
@@ -24,13 +24,10 @@ import { Jobs } from './jobs.js';
 })
 export class RedlockScheduleModule implements OnModuleInit {
   /** @internal */
-  constructor(
-    @Inject(Jobs) private readonly jobs: Jobs,
-    @Inject(DiscoveryService) private readonly discovery: DiscoveryService,
-  ) {}
+  constructor(@Inject(Jobs) private readonly jobs: Jobs) {}
 
   /** Finds the jobs and checks them. */
-  async onModuleInit(): Promise<void> {
-    await calledMethods.closeOnError(this.discovery, () => this.jobs.find());
+  onModuleInit(): void {
+    this.jobs.find();
   }
 }

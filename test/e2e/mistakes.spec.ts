@@ -218,7 +218,7 @@ describe('The text that a user sees explains a mistake in the options of the mod
     [
       'RedlockModule without forRoot',
       () => boot({ imports: [RedlockModule] }),
-      'RedlockModule (?, LockExplorer, DiscoveryService). Please make sure that the argument Symbol(nestjs-redlock: import RedlockModule.forRoot(...) once, in the root module, and never RedlockModule itself) at index [0] is available in the RedlockModule module.',
+      'RedlockModule (?, LockExplorer). Please make sure that the argument Symbol(nestjs-redlock: import RedlockModule.forRoot(...) once, in the root module, and never RedlockModule itself) at index [0] is available in the RedlockModule module.',
     ],
     [
       'no module, below @WithLock',
