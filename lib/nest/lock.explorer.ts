@@ -19,10 +19,11 @@ import {
   uninterceptedOf,
 } from './interceptor-check.js';
 import { declarationsOf, methodOf, overridesOf } from './lock-declarations.js';
-import { checkLockService, getLockServiceToken } from './lock-service.token.js';
+import { checkLockService, getLockServiceToken, isLockService } from './lock-service.token.js';
 import 'reflect-metadata';
 import type { LockService } from './lock.service.js';
 import { shortestPeriod } from './module-settings.js';
+import { living, standIn } from './stand-ins.js';
 import { checkTakers } from './takers.js';
 
 // In objects that Nest did not build from a class, and so could not inject into, nothing would show that they never run.
@@ -67,7 +68,7 @@ function classesOf({ providers, controllers, enhancers, given }: ApplicationObje
   );
 }
 
-// An application that boots later with one of these objects replaces the service in it by its own.
+// An application that boots later with one of these objects replaces the service in it by its own, if that has ended.
 const handedOver = new WeakSet<object>();
 
 // Examines all objects of an application at boot: checks the options of each `@WithLock`, hands the lock service to
@@ -91,10 +92,11 @@ export class LockExplorer {
   explore(): void {
     const objects = objectsOf(this.discovery, this.modules);
     this.refuseTwin(objects.providers);
+    if (isLockService(this.locks)) this.locks.standIns ??= new Set([this.locks]);
     this.checkInterceptors(objects);
     for (const each of objects.given) {
       refuseWithoutModule({ name: each.constructor.name, instance: each }, objects);
-      this.handOver(each);
+      this.handOver({ name: each.constructor.name }, each);
     }
     for (const wrapper of [...objects.providers, ...objects.controllers, ...objects.enhancers]) {
       refuseWithoutModule(wrapper, objects);
@@ -102,12 +104,12 @@ export class LockExplorer {
         this.handOverLater(wrapper);
         for (const made of wrapper.getStaticTransientInstances()) {
           refuseLateMethods(wrapper, made?.instance);
-          this.handOver(made?.instance);
+          this.handOver(wrapper, made?.instance);
         }
       } else if (wrapper.metatype) {
         this.check((wrapper.metatype as { prototype?: object }).prototype);
       }
-      this.handOver(wrapper.instance);
+      this.handOver(wrapper, wrapper.instance);
     }
     checkTakers(this.locks, (prototype) => this.check(prototype));
   }
@@ -184,13 +186,21 @@ export class LockExplorer {
     this.locks.noteMistake(mistake);
   }
 
-  private handOver(instance: unknown): void {
+  private handOver({ name }: Pick<Wrapper, 'name'>, instance: unknown): void {
     if (typeof instance !== 'object' || instance === null) return;
     const prototype = Object.getPrototypeOf(instance) as object | null;
     this.check(prototype);
     if (!prototype || !declarationsOf(prototype).some(({ options }) => this.isMine(options.service))) return;
-    const injected = Reflect.get(instance, this.host) !== undefined && !handedOver.has(instance);
-    if (injected) return;
+    const given: unknown = Reflect.get(instance, this.host);
+    if (given === this.locks) return;
+    // One that is outside of an application was given by a test.
+    if (isLockService(given) && given.standIns && isLockService(this.locks)) {
+      const other = living(given);
+      if (!other.isStopped) {
+        standIn(String(name), instance, other, this.locks);
+        return;
+      }
+    } else if (given !== undefined && !handedOver.has(instance)) return;
     Reflect.set(instance, this.host, this.locks);
     handedOver.add(instance);
   }
@@ -201,7 +211,7 @@ export class LockExplorer {
     wrapper.metatype = async (...args: unknown[]) => {
       const instance = await make(...args);
       refuseLateMethods(wrapper, instance);
-      this.handOver(instance);
+      this.handOver(wrapper, instance);
       return instance;
     };
   }

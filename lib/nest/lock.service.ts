@@ -80,6 +80,13 @@ export class LockService {
   // The call of the last ttl that was given alone, or left out: a program gives few different ones.
   private last: { readonly ttl: Duration | undefined; readonly call: CallSettings } | undefined;
 
+  /**
+   * The services of applications that lock the same keys, one of which may stand in for another; absent outside of an
+   * application.
+   * @internal
+   */
+  standIns: Set<LockService> | undefined;
+
   /** @internal */
   constructor(
     // Asked for each acquisition.
@@ -89,6 +96,8 @@ export class LockService {
     private readonly hub: ObserverHub = new ObserverHub(),
     /** @internal `false` with `enabled: false`: no acquisition is ever refused. */
     readonly excludes: boolean = true,
+    /** @internal Each as it is known to other services. */
+    readonly masters: readonly unknown[] = [],
   ) {
     if (typeof (redlock as unknown) !== 'function') {
       const requirement =
@@ -283,6 +292,11 @@ export class LockService {
   get environment() {
     const { clock, masters } = this.redlock();
     return { clock, servers: masters.servers, settings: this.settings, observer: this.hub.observer };
+  }
+
+  /** @internal */
+  get isStopped(): boolean {
+    return this.redlock().isStopped;
   }
 
   /**

@@ -32,5 +32,5 @@ export function createMemoryRuntime(options: MemoryRuntimeOptions): RedlockRunti
   const surroundings = { clock, random: new SystemRandom(), observer: hub.observer, controller: ownController };
   const redlock = new LockManager(masters, settings, surroundings);
   void redlock.masters.open();
-  return new RedlockRuntime(new LockService(() => redlock, settings, undefined, hub), redlock, 0);
+  return new RedlockRuntime(new LockService(() => redlock, settings, undefined, hub, true, masters), redlock, 0);
 }

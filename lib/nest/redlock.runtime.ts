@@ -203,7 +203,7 @@ export function createRedlockRuntime(
     logger.warn('locking is disabled by `enabled: false`: everything runs without locks');
     const master = new OpenMaster(clock);
     const redlock = new LockManager([master], settings, surroundings);
-    service = new LockService(() => redlock, settings, warn, hub, false);
+    service = new LockService(() => redlock, settings, warn, hub, false, ['disabled']);
     return { runtime: new RedlockRuntime(service, redlock, drainTimeout), connect: () => Promise.resolve() };
   }
   hub.add(...started(observers, { name, status }, logger));
@@ -218,7 +218,8 @@ export function createRedlockRuntime(
   }
   const { masters, servers, advice } = opened;
   const redlock: LockManager = new LockManager(masters, settings, { ...surroundings, advice });
-  service = new LockService(() => redlock, settings, warn, hub);
+  const known = masters.map((master) => (isServerMaster(master) ? master.placeholderUrl : master));
+  service = new LockService(() => redlock, settings, warn, hub, true, known);
   // A master in memory hangs only if a test lets it.
   const mayHang = masters.some((master) => !(master instanceof MemoryMaster));
   const idleCheck = mayHang ? new IdleCheck(clock, () => redlock.masters.ask()) : undefined;

@@ -19,6 +19,7 @@ import type { LockService, WorkSettings } from './lock.service.js';
 import { rejectOnThrow } from './locked-stream.js';
 import { watchTransactions } from './transaction-order.js';
 import { injectProperty, memberOf, refuseStandard, refuseStream } from './lockable-method.js';
+import { living } from './stand-ins.js';
 
 /** What to lock: fixed, or computed from the arguments of the method. */
 export type LockKey = LockResource | ((...args: never[]) => LockResource);
@@ -238,7 +239,7 @@ function lockServiceOf(self: object, host: symbol, where: string): LockService {
   const service: unknown = Reflect.get(Object(self), host);
   if (service !== undefined) {
     checkLockService(where, service);
-    return service;
+    return living(service);
   }
   throw new RedlockConfigError(
     where,

@@ -182,15 +182,6 @@ describe('@WithLock locks a method of an object that Nest did not build from its
     await boot({ imports: [locks.module()], providers: [{ provide: 'JOB', useValue: job }] });
     await expectLocked(job);
   });
-
-  it('an object of another application, with the service of the application that built it', async () => {
-    const home = await boot({ imports: [locks.module()], providers: [Job] });
-    const guest = await boot({
-      imports: [new Locks().module()],
-      providers: [{ provide: 'JOB', useValue: home.get(Job) }],
-    });
-    await expectLocked(guest.get('JOB'));
-  });
 });
 
 describe('@WithLock and inheritance', () => {
