@@ -8,6 +8,8 @@ import { dateChangelog, type Release, releaseProblems } from '../../../scripts/r
 const root = resolve(import.meta.dirname, '../../..');
 const IMPORT = /^(?:import|export)\s+(?!type\b)[^;]*?from '([^']+)'|^import '([^']+)'|\bimport\('([^']+)'\)/gm;
 
+const PACKAGE = /^(@[^/]+\/)?[^/]+/;
+
 /** Packages that a file needs at run time, directly or through other files. */
 async function packagesOf(file: string, seen = new Set<string>()): Promise<Set<string>> {
   // A generated file contains programs of a browser as strings, and imports nothing.
@@ -19,7 +21,7 @@ async function packagesOf(file: string, seen = new Set<string>()): Promise<Set<s
     const name = (from ?? bare ?? dynamic)!;
     const found = name.startsWith('.')
       ? await packagesOf(join(dirname(file), name.replace(/\.js$/, '.ts')), seen)
-      : [name.startsWith('node:') ? 'node' : name];
+      : [name.startsWith('node:') ? 'node' : PACKAGE.exec(name)![0]];
     for (const each of found) packages.add(each);
   }
   return packages;
