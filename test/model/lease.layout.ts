@@ -39,8 +39,8 @@ export class LeaseLayout {
     return m * this.masterWidth + 2;
   }
 
-  /** Clients whose `want` is on this master. */
-  want(m: number): number {
+  /** Whose writer key is on this master, plus one. */
+  writerKey(m: number): number {
     return m * this.masterWidth + 3;
   }
 
@@ -83,15 +83,15 @@ export class LeaseLayout {
 
   /** Removes all keys of a master, and what it knows of those that wait. */
   clear(next: Uint8Array, m: number): void {
-    for (const at of [this.expiry(m), this.reserved(m), this.want(m)]) next[at] = 0;
+    for (const at of [this.expiry(m), this.reserved(m), this.writerKey(m)]) next[at] = 0;
     for (let c = 0; c < this.clients; c += 1) next[this.end(c, m)] = 0;
   }
 
-  /** One tick on a master. Reservations and `want` are shorter than a tick. */
+  /** One tick on a master. Reservations and writer keys are shorter than a tick. */
   age(next: Uint8Array, m: number): void {
     decrement(next, this.quarantine(m));
     next[this.reserved(m)] = 0;
-    next[this.want(m)] = 0;
+    next[this.writerKey(m)] = 0;
     for (let c = 0; c < this.clients; c += 1) decrement(next, this.end(c, m));
     const expires = next[this.expiry(m)] === 1;
     if (decrement(next, this.expiry(m)) > 0 || !expires) return;
@@ -132,12 +132,10 @@ export class LeaseLayout {
     swap(state, this.client(c), this.client(c + 1), CLIENT);
     for (let m = 0; m < this.masters; m += 1) {
       swap(state, this.end(c, m), this.end(c + 1, m), CELL);
-      const reserved = state[this.reserved(m)]! - 1;
-      if (reserved === c) state[this.reserved(m)] = c + 2;
-      else if (reserved === c + 1) state[this.reserved(m)] = c + 1;
-      const want = state[this.want(m)]!;
-      const both = ((want >> c) & 1) | (((want >> (c + 1)) & 1) << 1);
-      if (both === 1 || both === 2) state[this.want(m)] = want ^ (3 << c);
+      for (const at of [this.reserved(m), this.writerKey(m)]) {
+        if (state[at] === c + 1) state[at] = c + 2;
+        else if (state[at] === c + 2) state[at] = c + 1;
+      }
     }
   }
 }

@@ -48,7 +48,7 @@ const steps = stepsOf({
   late: (client, master) => `the release of ${client} reaches ${master}`,
   loss: (_, master) => `${master} loses its data`,
   reserve: (client, master) => `${master} is reserved for ${client}`,
-  want: (client, master) => `${client} writes that it wants ${master}`,
+  wait: (client, master) => `${client} writes its writer key on ${master}`,
 });
 type Step = Parameters<typeof steps.action>[0];
 

@@ -1,14 +1,14 @@
 // The configurations of section 11.
-import { BarrierModel, type BarrierOptions } from './barrier.model.js';
 import { PermitsModel, type PermitsOptions } from './permits.model.js';
 import { configurationsOf, type Section } from './section.js';
 import { SharedModel, type SharedOptions } from './shared.model.js';
 import { WakeUpsModel, type WakeUpsOptions } from './wake-ups.model.js';
+import { WriterKeysModel, type WriterKeysOptions } from './writer-keys.model.js';
 
 const shared = configurationsOf((options: SharedOptions) => new SharedModel(options), { sorted: true });
 const permits = configurationsOf((options: PermitsOptions) => new PermitsModel(options), { sorted: true });
 const wakeUps = configurationsOf((options: WakeUpsOptions) => new WakeUpsModel(options), { sorted: true });
-const barrier = configurationsOf((options: BarrierOptions) => new BarrierModel(options));
+const writerKeys = configurationsOf((options: WriterKeysOptions) => new WriterKeysModel(options));
 
 const pair: SharedOptions = { masters: 3, shared: [2], exclusive: [2], losses: 0 };
 const readers: SharedOptions = { ...pair, shared: [2, 2] };
@@ -19,11 +19,12 @@ const three: PermitsOptions = { masters: 3, permits: 2, clients: [2, 2, 2], loss
 
 const five: WakeUpsOptions = { processes: ['shared', 'shared', 'shared', 'exclusive', 'exclusive'] };
 const readerAndWriters: WakeUpsOptions = { processes: ['shared', 'exclusive', 'exclusive'] };
-const twoReaders: BarrierOptions = { masters: 3, readers: 2 };
+const twoReaders: WriterKeysOptions = { masters: 3, readers: 2, writers: 1 };
+const twoWriters: WriterKeysOptions = { masters: 3, readers: 1, writers: 2 };
 const four: WakeUpsOptions = { processes: ['shared', 'shared', 'exclusive', 'exclusive'] };
 
 /** As the scripts do it. */
-const MEASURED = { measured: true, without: ['a reservation does not pass the barrier'] } as const;
+const MEASURED = { measured: true, without: ['a reservation does not pass the writer key'] } as const;
 
 function threeTicks(options: SharedOptions): SharedOptions {
   const ticks = (ttls: readonly number[]): number[] => ttls.map(() => 3);
@@ -40,10 +41,10 @@ export const sharedSections: readonly Section[] = [
       ...shared.holds(threeTicks(readers), { 'two shared and one exclusive, T = 3': { lossy: true } }),
       ...shared.holds(readers, {
         'two shared and one exclusive, reservations, one loss': { losses: 1, reservations: true, lossy: true },
-        'two shared and one exclusive, reservations and `want`, one loss': {
+        'two shared and one exclusive, reservations and writer keys, one loss': {
           losses: 1,
           reservations: true,
-          barrier: true,
+          writerKeys: true,
         },
       }),
       ...shared.holds(threeTicks(writers), {
@@ -56,10 +57,10 @@ export const sharedSections: readonly Section[] = [
           lossy: true,
           quick: true,
         },
-        'two exclusive and one shared, reservations and `want`, one loss': {
+        'two exclusive and one shared, reservations and writer keys, one loss': {
           losses: 1,
           reservations: true,
-          barrier: true,
+          writerKeys: true,
         },
       }),
       ...shared.holds(unequal, {
@@ -134,7 +135,7 @@ export const sharedSections: readonly Section[] = [
         'no wake-up after a shared request was deferred at a free key':
           'Y, woken and slow, comes back and is refused by a set; S releases it while a member is reserved for T; the ' +
           'reservation expires, and T is deferred for Y: both sleep at a free key',
-        'a wake-up compares the queues and not `want`':
+        'a wake-up compares the queues and not the writer key':
           'X is woken and slow, so that it is in no queue; S comes, is deferred for X, and is woken at once',
         'a waiter that does not listen ends the wake-up':
           'S crashes in the queue; the release of X notifies S and nothing else',
@@ -144,8 +145,7 @@ export const sharedSections: readonly Section[] = [
       ...wakeUps.breaks(readerAndWriters, {
         'a shared head of the queue that is deferred ends the wake-up': {
           ...MEASURED,
-          story:
-            'S waits behind X, whose next request is slow: X is behind S in the queue and before it at the barrier',
+          story: 'S waits behind X, whose next request is slow: X is behind S in the queue, and its key is older',
         },
       }),
       ...wakeUps.breaks(four, {
@@ -154,44 +154,59 @@ export const sharedSections: readonly Section[] = [
           story:
             'T is woken before Y, but is deferred for it when it asks; nothing happens when its reservation expires',
         },
-        'no barrier': 'S holds, X waits, and T joins S',
+        'no writer key': 'S holds, X waits, and T joins S',
+        'another writer replaces the key':
+          'S holds, X waits; T comes, is deferred, and waits; Y comes later, and its key does not defer T',
+        'a writer that ends removes the key of another': 'S holds, X and Y wait; Y stops waiting, and T joins S',
+        'the key outlasts its writer': 'S holds, X waits and stops; T is deferred by a key that nobody will remove',
+        'the key of a crashed writer stays': 'S holds, X waits and crashes; T is deferred for ever',
       }),
     ],
   },
   {
-    title: 'Barrier: readers that come later do not pass a waiting writer (Protocol 11.6)',
-    holds: barrier.holds(twoReaders, { 'two readers and one writer, `want` on all masters': { quick: true } }),
-    breaks: barrier.breaks(twoReaders, {
-      'barrier on the home master only': '`want` is on m1, and T takes m2 and m3',
-      'a free key is granted in spite of `want`': 'S has only m1, and T takes m2 and m3, where `want` is',
+    title: 'Writer keys: readers that come later do not pass a writer whose key stands (Protocol 11.6)',
+    holds: [
+      ...writerKeys.holds(twoReaders, { 'two readers and one writer': { quick: true } }),
+      ...writerKeys.holds(twoWriters, { 'one reader and two writers': { quick: true } }),
+    ],
+    breaks: writerKeys.breaks(twoReaders, {
+      'writer key on the home master only': 'the key is on m1, and T takes m2 and m3',
+      'a free key is granted in spite of the writer key': 'S has only m1, and T takes m2 and m3, where the key is',
     }),
   },
   {
-    title: 'Questions k to o: what section 11 leaves open',
-    holds: wakeUps.holds(five, {
-      'k: no wake-up after a shared grant to a waiter': { without: ['no wake after a shared grant'] },
-      'l: repair: a shared request at the home master is deferred for the queue, too': {
-        without: ['every exclusive waiter is a barrier', 'the queue is a barrier'],
-      },
-      'o: repair: a reservation does not pass the barrier': {
-        without: ['a reservation is no excuse', 'a reservation does not pass the barrier'],
-      },
-    }),
+    title: 'Questions k to p: what section 11 leaves open',
+    holds: [
+      ...wakeUps.holds(five, {
+        'k: no wake-up after a shared grant to a waiter': { without: ['no wake after a shared grant'] },
+        'l: repair: a shared request at the home master is deferred for the queue, too': {
+          without: ['every exclusive waiter defers', 'the queue defers'],
+        },
+        'o: repair: a reservation does not pass the writer key': {
+          without: ['a reservation is no excuse', 'a reservation does not pass the writer key'],
+        },
+      }),
+      ...writerKeys.holds(twoWriters, {
+        'p: a reader later than two writers, whose keys together stand on a quorum, passes neither': {
+          without: ['the keys of two writers make a quorum'],
+        },
+      }),
+    ],
     breaks: [
       ...wakeUps.breaks(four, {
-        'm: a writer that a string has refused is a barrier before its next poll': {
-          without: ['every exclusive waiter is a barrier'],
-          story: 'S and then Y wait for X; X releases and S is woken; T comes and joins S before Y has written `want`',
+        'm: a writer that a string has refused defers readers before its next poll': {
+          without: ['every exclusive waiter defers'],
+          story: 'S and then Y wait for X; X releases and S is woken; T comes and joins S before Y has a writer key',
         },
         'o: not even a shared request with a reservation passes a writer': {
           without: ['a reservation is no excuse'],
-          story: 'Y is woken and slow; S holds and wakes T; Y, older, writes `want`; T joins S with its reservation',
+          story: 'Y is woken and slow; S holds and wakes T; Y, older, writes its key; T joins S with its reservation',
         },
       }),
-      ...barrier.breaks(twoReaders, {
-        'n: `want` stands on a quorum, but not on the same one': {
+      ...writerKeys.breaks(twoReaders, {
+        'n: the writer key stands on a quorum, but not on the same one': {
           without: ['any quorum at any time'],
-          story: 'T takes m3 while `want` is on m1 and m2; then `want` is on m2 and m3, and T takes m1',
+          story: 'T takes m3 while the key is on m1 and m2; then it is on m2 and m3, and T takes m1',
         },
       }),
     ],

@@ -15,8 +15,8 @@ export interface SharedOptions extends Omit<LeaseOptions<SharedWeakening>, 'clie
   readonly exclusive: readonly number[];
   /** A master may reserve its key for a client, at most one master at a time. */
   readonly reservations?: boolean;
-  /** Exclusive clients write `want`, and no shared request is older. */
-  readonly barrier?: boolean;
+  /** Exclusive clients write writer keys, and no shared request is older. */
+  readonly writerKeys?: boolean;
 }
 
 const NAMES = { shared: 'STU', exclusive: 'XYZ' };
@@ -56,7 +56,7 @@ export class SharedModel extends LeasesModel<SharedWeakening> {
     for (let m = 0; m < this.options.masters; m += 1) {
       for (const c of this.exclusive.keys()) {
         if (this.settings.reservations) this.reserve(state, { c, m }, emit);
-        if (this.settings.barrier) this.wait(state, { c, m }, emit);
+        if (this.settings.writerKeys) this.wait(state, { c, m }, emit);
       }
     }
   }
@@ -69,7 +69,7 @@ export class SharedModel extends LeasesModel<SharedWeakening> {
       next[this.at.end(c, m)] = this.ttl(c);
     } else {
       if (this.holder(next, m) >= 0 || (reserved >= 0 && this.exclusive[reserved])) return false;
-      if (reserved !== c && next[this.at.want(m)] !== 0) return false;
+      if (reserved !== c && next[this.at.writerKey(m)] !== 0) return false;
       this.add(next, { c, m });
     }
     if (reserved === c) next[this.at.reserved(m)] = 0;
@@ -137,17 +137,19 @@ export class SharedModel extends LeasesModel<SharedWeakening> {
   /** Protocol 11.6: an exclusive client that is refused by a set. */
   private wait(state: Uint8Array, request: Request, emit: Emit): void {
     const { c, m } = request;
-    if (!this.exclusive[c] || this.believes(state, c) || (state[this.at.want(m)]! & (1 << c)) !== 0) return;
+    if (!this.exclusive[c] || this.believes(state, c) || state[this.at.writerKey(m)] !== 0) return;
     let refused = false;
     for (let other = 0; other < this.options.masters; other += 1) refused ||= this.hasMembers(state, other);
     if (!refused) return;
     const next = this.copy(state);
-    next[this.at.want(m)]! |= 1 << c;
-    this.emit(next, 'want', emit, request);
+    next[this.at.writerKey(m)] = c + 1;
+    this.emit(next, 'wait', emit, request);
   }
 
   protected override held(next: Uint8Array, c: number): void {
-    for (let m = 0; m < this.options.masters; m += 1) next[this.at.want(m)]! &= ~(1 << c);
+    for (let m = 0; m < this.options.masters; m += 1) {
+      if (next[this.at.writerKey(m)] === c + 1) next[this.at.writerKey(m)] = 0;
+    }
   }
 
   /** The client whose string is here, or -1. */
@@ -180,8 +182,8 @@ export class SharedModel extends LeasesModel<SharedWeakening> {
     });
     const reserved = state[this.at.reserved(m)]! - 1;
     if (reserved >= 0) holds.push(`for ${clients[reserved]!.name}`);
-    const wanting = clients.filter((_, c) => (state[this.at.want(m)]! & (1 << c)) !== 0).map(({ name }) => name);
-    const want = wanting.length > 0 ? ` wanted by ${wanting.join(' ')}` : '';
+    const writer = clients[state[this.at.writerKey(m)]! - 1];
+    const want = writer ? ` writer ${writer.name}` : '';
     const expiry = state[this.at.expiry(m)]!;
     if (expiry > 0 || (reserved >= 0 && !this.exclusive[reserved])) return `{${holds.join(' ')}}/${expiry}${want}`;
     return `${holds.length > 0 ? holds.join(' ') : '-'}${want}`;

@@ -9,7 +9,7 @@ export const phase = (p: number): number => p * PROCESS;
 /** The order of arrival, from one; 0 for a process that does not wait. */
 export const age = (p: number): number => p * PROCESS + 1;
 export const flags = (p: number): number => p * PROCESS + 2;
-/** Its age in the queue, and at the barrier; 0 if it is not there. */
+/** Its age in the queue, and in the writer key; 0 if it is not there. */
 export const score = (p: number): number => p * PROCESS + 3;
 export const stands = (p: number): number => p * PROCESS + 4;
 

@@ -8,20 +8,24 @@ type WakeUpsWeakening =
   | 'one shared waiter without the chain'
   | 'no wake after a shared grant'
   | 'no wake-up after a shared request was deferred at a free key'
-  | 'a wake-up compares the queues and not `want`'
+  | 'a wake-up compares the queues and not the writer key'
   | 'a waiter that does not listen ends the wake-up'
   | 'a shared waiter that does not listen keeps its reservation'
-  | 'no barrier'
+  | 'no writer key'
+  | 'another writer replaces the key'
+  | 'a writer that ends removes the key of another'
+  | 'the key outlasts its writer'
+  | 'the key of a crashed writer stays'
   | 'a shared waiter that is deferred keeps its reservation'
   | 'a shared head of the queue that is deferred ends the wake-up'
-  /** Not a weakening but a stronger property: nothing passes an exclusive waiter, whether it has written `want` or not. */
-  | 'every exclusive waiter is a barrier'
+  /** Not a weakening but a stronger property: nothing passes an exclusive waiter, whether it has the key or not. */
+  | 'every exclusive waiter defers'
   /** Its repair: a shared request at the home master looks at the queue, too. */
-  | 'the queue is a barrier'
+  | 'the queue defers'
   /** Another stronger property: not even a shared request with a reservation passes. */
   | 'a reservation is no excuse'
   /** Its repair. */
-  | 'a reservation does not pass the barrier';
+  | 'a reservation does not pass the writer key';
 
 type Mode = 'shared' | 'exclusive';
 
@@ -32,7 +36,7 @@ export interface WakeUpsOptions {
   readonly sorted?: boolean;
   /**
    * Whether the masters measure the age of a waiter with each request anew: a request that is slow makes it as young as
-   * one that came later. Where two are as old, the reader is before the writer in the queue, and behind it at the barrier.
+   * one that came later. Where two are as old, the reader is before the writer in the queue, and later than its key.
    */
   readonly measured?: boolean;
   readonly without?: readonly WakeUpsWeakening[];
@@ -48,12 +52,14 @@ const [OUT, QUEUED, WOKEN, HOLDS] = [0, 1, 2, 3];
 /** Crashed processes: still in the queue, with what a waiter leaves behind, with a lock. */
 const [DEAD_QUEUED, GONE, DEAD_HOLDS] = [4, 5, 6];
 
-/** Bits of FLAGS. */
-const [RESERVED, WANT] = [1, 2];
+/** Bits of FLAGS. Of all processes, at most one has the writer key. */
+const [RESERVED, KEY] = [1, 2];
 /** The next poll is due. */
 const DUE = 4;
 /** The notification was not heard. */
 const UNHEARD = 8;
+/** It has had the writer key since it waits. */
+const HAD = 16;
 
 const LOST = 'a waiter sleeps although the key is free and nothing will wake it';
 const LEFT_BEHIND = 'a shared waiter sleeps although only shared holders are before it';
@@ -68,14 +74,14 @@ const steps = stepsOf({
   leave: (process) => `${process} stops waiting`,
   crash: (process) => `${process} crashes`,
   reservation: (process) => `the reservation for ${process} expires`,
-  want: (process) => `the \`want\` of ${process} expires`,
+  writer: (process) => `the writer key of ${process} expires`,
   key: (process) => `the lock of ${process} expires`,
 });
 type Step = Parameters<typeof steps.action>[0];
 
 /**
- * Protocol 11.5, 11.6 and 11.7 at the home master: two queues, wake-ups in a chain, and `want`. The home master decides alone, and there
- * is no time: reservations, `want` and the locks of crashed processes may end at any moment. After that each waiter
+ * Protocol 11.5, 11.6 and 11.7 at the home master: two queues, wake-ups in a chain, and the writer key. The home master decides alone, and
+ * there is no time: reservations, the writer key and the locks of crashed processes may end at any moment. After that each waiter
  * polls, because a refusal carries the remaining time, so a property that a wake-up must keep holds again afterwards.
  */
 export class WakeUpsModel extends StateModel<WakeUpsOptions> {
@@ -104,7 +110,7 @@ export class WakeUpsModel extends StateModel<WakeUpsOptions> {
     if (this.isFree(state) && this.some(sleeps)) return LOST;
     const writer = this.oldest(state, true);
     // Of two ages, either may be the one that counts.
-    if (this.options.measured && (writer >= 0 || this.some((p) => this.has(state, p, WANT)))) return undefined;
+    if (this.options.measured && (writer >= 0 || this.keyOwner(state) >= 0)) return undefined;
     const reader = this.some((p) => sleeps(p) && !this.exclusive[p] && (writer < 0 || this.older(state, p, writer)));
     return reader ? LEFT_BEHIND : undefined;
   }
@@ -114,7 +120,8 @@ export class WakeUpsModel extends StateModel<WakeUpsOptions> {
     return this.some((p) => {
       const phase = this.phase(state, p);
       if (phase === WOKEN || (this.has(state, p, DUE) && phase === QUEUED)) return true;
-      return this.isDead(phase) && this.has(state, p, RESERVED | WANT) && !this.has(state, p, UNHEARD);
+      const left = this.weak.has('the key of a crashed writer stays') ? RESERVED : RESERVED | KEY;
+      return this.isDead(phase) && this.has(state, p, left) && !this.has(state, p, UNHEARD);
     });
   }
 
@@ -136,7 +143,7 @@ export class WakeUpsModel extends StateModel<WakeUpsOptions> {
     const { measured } = this.options;
     const ages = measured && hasWaited ? this.at.agesFrom(state, state[at.age(p)]!) : [undefined];
     for (const since of ages) {
-      // The entry of a barrier is written by a request of its own.
+      // The writer key is written by a request of its own.
       for (const stands of this.exclusive[p] ? ages : [since]) {
         const next = this.copy(state);
         // Protocol 5.3
@@ -159,9 +166,8 @@ export class WakeUpsModel extends StateModel<WakeUpsOptions> {
       if (this.phase(next, p) !== QUEUED) next[at.score(p)] = since;
       next[at.phase(p)] = QUEUED;
       // Refused by a set.
-      if (this.exclusive[p] && !this.isString(next)) next[flags]! |= WANT;
-      if (this.has(next, p, WANT)) next[at.stands(p)] = stands;
-      // The refusal carries the remaining time of a reservation; of a deferred request, that of `want`.
+      if (this.exclusive[p] && !this.isString(next)) this.writeKey(next, p, stands);
+      // The refusal carries the remaining time of a reservation; of a deferred request, that of the writer key.
       if (others && !deferred && !this.isHeld(next)) next[flags]! |= DUE;
       if (deferred && reserved && this.weak.has('a shared waiter that is deferred keeps its reservation'))
         next[flags]! |= RESERVED;
@@ -172,33 +178,65 @@ export class WakeUpsModel extends StateModel<WakeUpsOptions> {
     const excused = reserved && !this.weak.has('a reservation is no excuse');
     if (!this.exclusive[p] && !excused && this.passes(next, p, since))
       next[this.at.broken] = PROPERTIES.indexOf(PASSED);
-    this.at.set(next, p, HOLDS);
+    this.endWait(next, p, HOLDS);
     const chain =
       !this.weak.has('no wake after a shared grant') && !this.weak.has('one shared waiter without the chain');
     if (!this.exclusive[p] && hasWaited && chain) this.wake(next);
   }
 
-  /** Protocol 11.6: a shared request that is not older than an entry of `want`. */
+  /** Protocol 11.6: a writer that has the key keeps it, and its first arrival. */
+  private writeKey(next: Uint8Array, p: number, stands: number): void {
+    const owner = this.keyOwner(next);
+    if (owner >= 0 && !this.weak.has('another writer replaces the key')) return;
+    if (owner >= 0) this.dropKey(next, owner);
+    next[at.flags(p)]! |= KEY | HAD;
+    next[at.stands(p)] = stands;
+  }
+
+  private dropKey(next: Uint8Array, owner: number): void {
+    next[at.flags(owner)]! &= ~KEY;
+  }
+
+  /** The process whose writer key is there, or -1. */
+  private keyOwner(state: Uint8Array): number {
+    for (const p of this.exclusive.keys()) if (this.has(state, p, KEY)) return p;
+    return -1;
+  }
+
+  /** It waits no more, and removes its writer key. */
+  private endWait(next: Uint8Array, p: number, phase: number): void {
+    const owner = this.keyOwner(next);
+    const stands = next[at.stands(p)]!;
+    this.at.set(next, p, phase);
+    if (owner === p && this.weak.has('the key outlasts its writer')) {
+      next[at.flags(p)]! |= KEY | HAD;
+      next[at.stands(p)] = stands;
+    }
+    if (owner >= 0 && this.exclusive[p] && this.weak.has('a writer that ends removes the key of another'))
+      this.dropKey(next, owner);
+  }
+
+  /** Protocol 11.6: a shared request that is not older than the writer key. */
   private deferred(
     state: Uint8Array,
     p: number,
     { since, reserved }: { readonly since: number; readonly reserved: boolean },
   ): boolean {
-    if (this.weak.has('no barrier')) return false;
-    if (reserved && !this.weak.has('a reservation does not pass the barrier')) return false;
-    const queue = this.weak.has('the queue is a barrier');
+    if (this.weak.has('no writer key')) return false;
+    if (reserved && !this.weak.has('a reservation does not pass the writer key')) return false;
+    const queue = this.weak.has('the queue defers');
     return this.some((x) => {
-      const waits = this.has(state, x, WANT) || (queue && (this.phase(state, x) === QUEUED || this.isQueued(state, x)));
+      const waits = this.has(state, x, KEY) || (queue && (this.phase(state, x) === QUEUED || this.isQueued(state, x)));
       return this.exclusive[x]! && waits && this.precedes(state, x, since);
     });
   }
 
   private passes(state: Uint8Array, p: number, since: number): boolean {
-    const each = this.weak.has('every exclusive waiter is a barrier');
+    const each = this.weak.has('every exclusive waiter defers');
     return this.some((x) => {
       const phase = this.phase(state, x);
       if (!this.exclusive[x] || !this.precedes(state, x, since)) return false;
-      return phase === QUEUED ? each || this.has(state, x, WANT) : phase === WOKEN && this.has(state, x, WANT);
+      return phase === QUEUED ? each || this.has(state, x, HAD) : phase === WOKEN && this.has(state, x, HAD);
     });
   }
 
@@ -212,7 +250,7 @@ export class WakeUpsModel extends StateModel<WakeUpsOptions> {
   private leave(state: Uint8Array, p: number, emit: Emit): void {
     const next = this.copy(state);
     const reserved = this.has(state, p, RESERVED);
-    this.at.set(next, p, OUT);
+    this.endWait(next, p, OUT);
     if (reserved || !this.weak.has('a leave wakes only if it had a reservation')) this.wake(next);
     this.emit(next, 'leave', p, emit);
   }
@@ -239,11 +277,11 @@ export class WakeUpsModel extends StateModel<WakeUpsOptions> {
     }
   }
 
-  /** A writer that was woken and is slow is not in its queue, but its `want` stands. */
+  /** A writer that was woken and is slow is not in its queue, but its key stands. */
   private mayWake(state: Uint8Array, reader: number): boolean {
-    if (this.weak.has('a wake-up compares the queues and not `want`')) return true;
+    if (this.weak.has('a wake-up compares the queues and not the writer key')) return true;
     const since = this.score(state, reader);
-    return !this.some((x) => this.exclusive[x]! && this.has(state, x, WANT) && this.precedes(state, x, since));
+    return !this.some((x) => this.has(state, x, KEY) && this.precedes(state, x, since));
   }
 
   /** Pops a waiter, reserves the key for it and notifies it. Returns whether it listens. Protocol 5.4. */
@@ -284,12 +322,13 @@ export class WakeUpsModel extends StateModel<WakeUpsOptions> {
       if (this.isDead(phase) && !this.has(state, p, UNHEARD)) this.makeDue(next);
       this.emit(next, 'reservation', p, emit);
     }
-    if (this.has(state, p, WANT) && this.isDead(phase)) {
+    const isCrashed = this.isDead(phase) && !this.weak.has('the key of a crashed writer stays');
+    if (this.has(state, p, KEY) && (isCrashed || phase === OUT)) {
       const next = this.copy(state);
-      next[at.flags(p)]! &= ~WANT;
+      next[at.flags(p)]! &= ~(KEY | HAD);
       next[at.stands(p)] = 0;
       this.makeDue(next);
-      this.emit(next, 'want', p, emit);
+      this.emit(next, 'writer', p, emit);
     }
     if (phase !== DEAD_HOLDS) return;
     const next = this.copy(state);
@@ -303,12 +342,12 @@ export class WakeUpsModel extends StateModel<WakeUpsOptions> {
     for (const p of this.exclusive.keys()) if (this.phase(next, p) === QUEUED) next[at.flags(p)]! |= DUE;
   }
 
-  /** The oldest waiter in one of the queues, or -1; of those that precede an age at the barrier, if there is one. */
+  /** The oldest waiter in one of the queues, or -1; of those that precede an age by the writer key, if there is one. */
   private oldest(state: Uint8Array, exclusive: boolean, age?: number): number {
     let oldest = -1;
     for (const p of this.exclusive.keys()) {
       if (this.exclusive[p] !== exclusive || !this.isQueued(state, p)) continue;
-      if (age !== undefined && !(this.has(state, p, WANT) && this.precedes(state, p, age))) continue;
+      if (age !== undefined && !(this.has(state, p, KEY) && this.precedes(state, p, age))) continue;
       if (oldest < 0 || this.older(state, p, oldest)) oldest = p;
     }
     return oldest;
@@ -345,7 +384,7 @@ export class WakeUpsModel extends StateModel<WakeUpsOptions> {
 
   /** Whether an exclusive waiter is as old as a shared one. */
   private precedes(state: Uint8Array, writer: number, since: number): boolean {
-    const stands = this.has(state, writer, WANT);
+    const stands = this.has(state, writer, HAD);
     return state[stands ? at.stands(writer) : at.age(writer)]! <= since;
   }
 
@@ -368,7 +407,7 @@ export class WakeUpsModel extends StateModel<WakeUpsOptions> {
 
   private emit(next: Uint8Array, step: Step, p: number, emit: Emit): void {
     for (const other of this.exclusive.keys()) {
-      if (this.phase(next, other) === GONE && !this.has(next, other, RESERVED | WANT)) this.at.set(next, other, OUT);
+      if (this.phase(next, other) === GONE && !this.has(next, other, RESERVED | KEY)) this.at.set(next, other, OUT);
     }
     this.at.renumber(next);
     if (this.options.sorted) this.at.sort(next);
@@ -381,7 +420,7 @@ export class WakeUpsModel extends StateModel<WakeUpsOptions> {
 
   show(state: Uint8Array): string {
     const phases = ['-', 'waits', 'is woken', 'holds', 'crashed, in the queue', 'crashed', 'crashed, holds'];
-    const flags = ['reserved', 'want', 'due', 'unheard'];
+    const flags = ['reserved', 'writer key', 'due', 'unheard'];
     const processes = this.names.map((process, p) => {
       const age = state[at.age(p)]!;
       const set = flags.filter((_, bit) => this.has(state, p, 1 << bit));
@@ -389,7 +428,7 @@ export class WakeUpsModel extends StateModel<WakeUpsOptions> {
       const ages = [
         age > 0 ? `#${age}` : '',
         score > age ? `queued as #${score}` : '',
-        stands > age ? `stands as #${stands}` : '',
+        stands > age ? `its key as #${stands}` : '',
       ];
       return [process, phases[this.phase(state, p)]!, ...ages, ...set].filter((word) => word !== '').join(' ');
     });
