@@ -43,7 +43,7 @@ export type {
   PickRequest,
   ProbeRequest,
   QueueTicket,
-  RaiseBarrierRequest,
+  DeferReadersRequest,
   ReleaseRequest,
   ReplyCallback,
   Sharing,

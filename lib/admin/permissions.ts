@@ -18,7 +18,7 @@ export interface MissingPermission {
 
 // Without these, exclusive locks still work, but waiting processes poll, and shared locks and permits are refused.
 const DISPENSABLE = [
-  ...['+publish', '+pubsub|numsub', '+subscribe', '+zadd', '+zcard', '+zrem', '+zpopmin'],
+  ...['+publish', '+pubsub|numsub', '+subscribe', '+zadd', '+zcard', '+zrem', '+zscore'],
   ...['+zrange', '+zremrangebyscore', '+pexpireat', '+mget'],
 ];
 

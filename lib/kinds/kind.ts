@@ -84,9 +84,9 @@ export class SharedKeys extends ExclusiveKeys {
 
   override acquireOrQueue(token: string, ttl: number, since: Instant, queue: QueueTicket | undefined): AcquireRequest {
     const waited = Math.floor(since.monotonic - this.began.monotonic);
-    const { keys, barriers } = this.names;
+    const { keys, writerKeys } = this.names;
     const { monotonic } = since;
-    const sharing = { barriers, waited };
+    const sharing = { writerKeys, waited };
     return { op: 'acquire', keys, token, ttl, since: monotonic, withdrawn: false, queue, sharing };
   }
 }

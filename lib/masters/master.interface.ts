@@ -110,8 +110,8 @@ export const RESERVATION_SCALE = 1_024;
 export const RESERVED = 'reserved for ';
 // The members of a shared key, and the names of the processes that wait for one, begin with it.
 export const SHARED_MARK = 'shared ';
-// In milliseconds, from the last request of a process for its place at a barrier.
-export const BARRIER_LIFE = 5_000;
+// In milliseconds, from the last request of the writer that has the key.
+export const WRITER_LIFE = 5_000;
 // Of a key at the same time.
 export const MAX_SHARED_HOLDERS = 1_000;
 
@@ -119,7 +119,7 @@ export const MAX_SHARED_HOLDERS = 1_000;
 export type MasterRequest =
   | AcquireRequest
   | PickRequest
-  | RaiseBarrierRequest
+  | DeferReadersRequest
   | ExtendRequest
   | DrawRequest
   | ReleaseRequest
@@ -168,10 +168,10 @@ export interface AcquireRequest extends WithdrawableRequest {
   readonly sharing?: Sharing | undefined;
 }
 
-/** What a request for shared keys adds. It is deferred while an older request for exclusive keys stands at a barrier. */
+/** What a request for shared keys adds. It is deferred while the writer key is older. */
 export interface Sharing {
-  /** Names of the barriers, one per key, in the order of the keys: the name of the queue, and `BARRIER`. */
-  readonly barriers: readonly string[];
+  /** Names of the writer keys, one per key, in the order of the keys: the name of the queue, and `WRITER`. */
+  readonly writerKeys: readonly string[];
   /** Milliseconds since the acquisition began. */
   readonly waited: number;
 }
@@ -190,17 +190,17 @@ export interface PickRequest extends WithdrawableRequest {
 }
 
 /**
- * Lets a process that waits for exclusive keys stand at their barriers: while it does, shared keys are not granted to
- * requests that are not older. It is repeated while the process waits, since an entry lives for a few seconds.
+ * Lets a process that waits for exclusive keys keep out shared requests that are not older, by the writer keys: the first
+ * such process has them. It is repeated while the process waits, since a writer key lives for a few seconds.
  */
-export interface RaiseBarrierRequest extends KeyRequest {
+export interface DeferReadersRequest extends KeyRequest {
   /** The kind of request. */
-  readonly op: 'raise-barrier';
-  /** Names of the barriers, one per key, in the order of the keys: the name of the queue, and `BARRIER`. */
-  readonly barriers: readonly string[];
+  readonly op: 'defer-readers';
+  /** Names of the writer keys, one per key, in the order of the keys: the name of the queue, and `WRITER`. */
+  readonly writerKeys: readonly string[];
   /** The process, by the name under which it listens. */
   readonly waiter: string;
-  /** Milliseconds that the process has already waited; `undefined` if it leaves the barriers. */
+  /** Milliseconds that the process has already waited; `undefined` if it waits no more. */
   readonly waited: number | undefined;
 }
 

@@ -7,6 +7,7 @@ import {
   RESERVED,
   SHARED_MARK,
 } from '../masters/master.interface.js';
+import { WRITER } from '../settings/keyspace.js';
 import { type Clock, elapsedSince, type Instant } from '../redlock/clock.js';
 
 interface Commands {
@@ -34,7 +35,7 @@ export interface OperationContext {
   readonly data: Commands;
   readonly counters: string;
   // In milliseconds. `reservation`: the time of which the fraction of a score is a share.
-  readonly lives: { readonly reservation: number; readonly queue: number; readonly barrier: number };
+  readonly lives: { readonly reservation: number; readonly queue: number; readonly writer: number };
   // In milliseconds.
   readonly now: () => number;
   // By the wall clock, since the epoch.
@@ -131,7 +132,7 @@ interface Entry {
 
 // So many keys are checked for expiry at each acquisition, so that forgotten keys do not accumulate.
 const SWEEP = 4;
-// What the members of a shared key begin with, unlike those of a barrier.
+// What the members of a shared key begin with, unlike those of a queue.
 const SHARED_KEY = new RegExp(`^(?:${SHARED_MARK}|${RESERVED})`);
 
 // Keys and sorted sets expire as on a server; hashes do not.
@@ -143,7 +144,8 @@ export class MemoryDatabase implements Commands {
   constructor(private readonly clock: Clock) {}
 
   get size(): number {
-    return this.names.filter((key) => !this.isQueue(key) && (this.get(key) !== undefined || this.isShared(key))).length;
+    const isLock = (key: string): boolean => !this.isQueue(key) && !key.endsWith(WRITER);
+    return this.names.filter((key) => isLock(key) && (this.get(key) !== undefined || this.isShared(key))).length;
   }
 
   get queues(): number {

@@ -1,7 +1,7 @@
 import type { Clock } from '../redlock/clock.js';
 import { REVOKED } from '../redlock/holder.js';
 import {
-  BARRIER_LIFE,
+  WRITER_LIFE,
   type Master,
   type MasterIdentity,
   type MasterReply,
@@ -48,7 +48,7 @@ export class MemoryMaster implements Master {
     this.context = {
       data: this.data,
       counters: 'counters',
-      lives: { reservation: RESERVATION_SCALE, queue: Infinity, barrier: BARRIER_LIFE },
+      lives: { reservation: RESERVATION_SCALE, queue: Infinity, writer: WRITER_LIFE },
       now: () => clock.read().monotonic,
       microseconds: () => Math.floor(clock.read().wall * 1_000),
       publish: (waiter, key) => this.notify(waiter, key),

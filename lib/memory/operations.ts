@@ -21,7 +21,7 @@ import {
   type RefusedReply,
   type ReleaseRequest,
   type Sharing,
-  type RaiseBarrierRequest,
+  type DeferReadersRequest,
 } from '../masters/master.interface.js';
 import {
   contentOf,
@@ -57,7 +57,7 @@ interface Refusal {
 // Protocol 11.2
 function acquireShared(server: OperationContext, request: SharedAcquisition): GrantedReply | HeldReply {
   const { keys, token, ttl, queue, sharing } = request;
-  const refusals = keys.map((key, index) => refusalOf(server, request, key, sharing.barriers[index] as string));
+  const refusals = keys.map((key, index) => refusalOf(server, request, key, sharing.writerKeys[index] as string));
   const place = queue && { ...queue, isShared: true };
   const [first, ...others] = refusals.filter((refusal) => refusal !== undefined);
   if (first) {
@@ -126,14 +126,17 @@ function releaseShared(server: OperationContext, request: ReleaseRequest): Grant
   return isOurs ? granted(hasWaiters) : gone(hasWaiters);
 }
 
+// The first writer that waits keeps the key.
 // Protocol 11.6
-function raiseBarrier(server: OperationContext, { barriers, waiter, waited }: RaiseBarrierRequest): GrantedReply {
+function deferReaders(server: OperationContext, { writerKeys, waiter, waited }: DeferReadersRequest): GrantedReply {
   const { data, lives } = server;
-  const now = millisecondsOf(server);
-  for (const barrier of barriers) {
-    for (const [entry] of data.zrange(barrier)) if (arrivalIn(entry).waiter === waiter) data.zrem(barrier, entry);
-    if (waited !== undefined) data.zadd(barrier, `${(now - waited).toFixed(0)} ${waiter}`, now + lives.barrier);
-    settle(server, barrier);
+  for (const key of writerKeys) {
+    const isOurs = arrivalIn(data.get(key))?.writer === waiter;
+    const isFree = !data.exists(key);
+    const arrival = millisecondsOf(server) - (waited ?? 0);
+    if (waited !== undefined && isFree) data.set(key, `${arrival.toFixed(0)} ${waiter}`, lives.writer);
+    else if (waited !== undefined && isOurs) data.pexpire(key, lives.writer);
+    else if (isOurs) data.del(key);
   }
   return GRANTED;
 }
@@ -157,7 +160,7 @@ function refusalOf(
   server: OperationContext,
   { token, queue, sharing }: SharedAcquisition,
   key: string,
-  barrier: string,
+  writerKey: string,
 ): Refusal | undefined {
   const content = contentOf(server, key);
   const { owner, shared } = content;
@@ -166,12 +169,12 @@ function refusalOf(
   if (owner !== undefined) return isOurs ? undefined : { remaining: server.data.pttl(key), content };
   if (shared?.ends.has(sharedMember(token))) return undefined;
   const now = millisecondsOf(server);
-  const till = deferralOf(server, barrier, { waiter: queue?.waiter, since: now - sharing.waited })?.till;
+  const deferral = deferralOf(server, writerKey, { waiter: queue?.waiter, since: now - sharing.waited });
   const isInvited = reservation !== undefined && (shared?.ends.has(reservation) ?? false);
   const size = (shared?.ends.size ?? 0) - (isInvited ? 1 : 0);
-  if (till === undefined && size < MAX_SHARED_HOLDERS) return undefined;
-  const end = shared && shared.holders > 0 ? shared.till : (till ?? shared?.till ?? now);
-  return { remaining: end - now, content };
+  if (!deferral && size < MAX_SHARED_HOLDERS) return undefined;
+  const isShared = shared && (shared.holders > 0 || !deferral);
+  return { remaining: isShared ? shared.till - now : (deferral?.remaining ?? 0), content };
 }
 
 // Prefers the key that has the token already, then one that is reserved for the waiter, then the first free one.
@@ -285,8 +288,8 @@ export function carryOut(
     }
     case 'pick':
       return pick(server, request);
-    case 'raise-barrier':
-      return raiseBarrier(server, request);
+    case 'defer-readers':
+      return deferReaders(server, request);
     case 'extend':
       return request.isShared ? extendShared(server, request) : extend(server, request);
     case 'draw':

@@ -6,35 +6,28 @@ import {
   settle,
   sharedMember,
 } from './memory-database.js';
-import { BARRIER } from '../settings/keyspace.js';
+import { WRITER } from '../settings/keyspace.js';
 import { MAX_SHARED_HOLDERS, RESERVATION_SCALE, SHARED_MARK } from '../masters/master.interface.js';
 
 interface Deferral {
-  readonly till: number;
-  readonly waiters: ReadonlySet<string | undefined>;
+  readonly remaining: number;
+  readonly writer: string;
 }
 
+// Of a writer that came before this waiter.
 export function deferralOf(
-  server: OperationContext,
-  barrier: string,
+  { data }: OperationContext,
+  writerKey: string,
   { waiter, since }: { readonly waiter: string | undefined; readonly since: number },
 ): Deferral | undefined {
-  const entries = server.data.zrange(barrier);
-  if (entries.length === 0) return undefined;
-  const now = millisecondsOf(server);
-  const isBefore = ([entry, end]: readonly [string, number]): boolean => {
-    const arrival = arrivalIn(entry);
-    return end > now && arrival.waiter !== waiter && arrival.since <= since; // @mutant barriers-not-looked-at-in-memory
-  };
-  const before = entries.filter(isBefore);
-  const till = before.at(-1)?.[1];
-  return till === undefined ? undefined : { till, waiters: new Set(before.map(([entry]) => arrivalIn(entry).waiter)) };
+  const arrival = arrivalIn(data.get(writerKey));
+  if (!arrival || arrival.writer === waiter || arrival.since > since) return undefined; // @mutant writer-key-not-looked-at-in-memory
+  return { remaining: data.pttl(writerKey), writer: arrival.writer };
 }
 
-// An entry consists of the moment at which the waiter arrived, and its name.
-export function arrivalIn(entry: string): { readonly since: number; readonly waiter: string | undefined } {
-  const [, since, waiter] = /^(-?\d+) (.*)$/s.exec(entry) ?? [];
-  return { since: Number(since ?? Infinity), waiter };
+export function arrivalIn(value: string | undefined): { readonly since: number; readonly writer: string } | undefined {
+  const [, since, writer] = /^(-?\d+) (.*)$/s.exec(value ?? '') ?? [];
+  return writer === undefined ? undefined : { since: Number(since), writer };
 }
 
 // Dead waiters that one release skips, as in the scripts.
@@ -144,18 +137,18 @@ interface NextWaiter {
   readonly reader: string | undefined;
 }
 
-// Each request of a waiter measures its age anew, so a waiter that precedes the head at the barrier may be behind it in
-// the queue.
+// Each request of a waiter measures its age anew, so a writer may precede the head by its key and follow it in the queue.
 function nextIn(server: OperationContext, queue: string): NextWaiter | 'none' | 'notified' {
-  const members = server.data.zrange(queue);
-  const [head, score] = members[0] ?? [undefined, 0];
+  const { data } = server;
+  const [head, score] = data.zrange(queue)[0] ?? [undefined, 0];
   if (head === undefined) return 'none';
   const reader = head.startsWith(SHARED_MARK) ? head.slice(SHARED_MARK.length) : undefined;
   const deferral =
-    reader === undefined ? undefined : deferralOf(server, queue + BARRIER, { waiter: reader, since: score });
+    reader === undefined ? undefined : deferralOf(server, queue + WRITER, { waiter: reader, since: score });
   if (!deferral) return { member: head, score, reader };
-  const writer = members.find(([member]) => deferral.waiters.has(member));
-  return writer ? { member: writer[0], score: writer[1], reader: undefined } : 'notified';
+  const member = deferral.writer;
+  const arrived = data.zscore(queue, member);
+  return arrived === undefined ? 'notified' : { member, score: arrived, reader: undefined };
 }
 
 interface Invitation {

@@ -1,4 +1,4 @@
-import type { AcquireRequest, MasterRequest, PickRequest, Sharing } from '../masters/master.interface.js';
+import type { AcquireRequest, MasterRequest } from '../masters/master.interface.js';
 
 // For the script of `scripts/bound-script.ts`. All masters are mostly sent the same requests, so the last result is
 // kept.
@@ -36,7 +36,7 @@ function usual(request: MasterRequest, mayQueue: boolean): readonly string[] | u
   if (request.op !== 'acquire') return undefined;
   const { token, ttl, queue, sharing } = request;
   if (sharing && queue && mayQueue) return undefined;
-  if (sharing) return ['join', key, token, text(ttl), ...sharing.barriers, text(sharing.waited)];
+  if (sharing) return ['join', key, token, text(ttl), ...sharing.writerKeys, text(sharing.waited)];
   const parts = ['take', key, token, text(ttl)];
   if (queue && mayQueue) parts.push(...queue.queues, queue.waiter, text(queue.waited), text(queue.reserveFor));
   return parts;
@@ -46,27 +46,32 @@ function partsOf(request: MasterRequest, mayQueue: boolean): unknown[] {
   const { op, keys } = request;
   switch (request.op) {
     case 'acquire': {
-      const { sharing } = request;
-      return sharing ? partsOfSharing(request, sharing, mayQueue) : partsOfAcquisition(request, mayQueue);
+      const { token, ttl, queue, sharing } = request;
+      const parts: unknown[] = [op, keys, token, text(ttl), sharing?.writerKeys ?? false];
+      const ticket = mayQueue ? queue : undefined;
+      const waited = (sharing ?? ticket)?.waited;
+      if (waited !== undefined) parts.push(Math.floor(waited));
+      if (ticket) parts.push(ticket.queues, ticket.waiter, ticket.reserveFor);
+      return parts;
     }
-    case 'pick':
-      return partsOfAcquisition(request, mayQueue);
-    case 'raise-barrier': {
-      const { barriers, waiter, waited } = request;
-      return ['raise_barrier', barriers, waiter, ...(waited === undefined ? [] : [Math.floor(waited)])];
+    case 'pick': {
+      const { token, ttl, queue } = request;
+      const parts: unknown[] = [op, keys, token, text(ttl)];
+      if (queue && mayQueue) parts.push(queue.queues, queue.waiter, Math.floor(queue.waited), queue.reserveFor);
+      return parts;
+    }
+    case 'defer-readers': {
+      const { writerKeys, waiter, waited } = request;
+      return ['defer_readers', writerKeys, waiter, ...(waited === undefined ? [] : [Math.floor(waited)])];
     }
     case 'extend':
-      return [
-        request.isShared ? 'extend_shared' : op,
-        ...[keys, request.token, text(request.ttl), request.heals ? 1 : 0],
-      ];
+      return [op, keys, request.token, text(request.ttl), request.heals ? 1 : 0, request.isShared ? 1 : 0];
     case 'draw': {
       const { token, counters, atLeast, isFirst } = request;
       return [op, keys, token, counters.map(String), atLeast, isFirst ? 1 : 0];
     }
     case 'release':
-      if (request.isShared) return ['release_shared', keys, request.token, request.queues];
-      return [op, keys, request.token, text(request.keepFor), request.queues];
+      return [op, keys, request.token, text(request.keepFor), request.queues, request.isShared ? 1 : 0];
     case 'leave': {
       const { waiter, queues, isShared } = request;
       return [op, keys, waiter, queues, isShared ? 1 : 0];
@@ -80,20 +85,6 @@ function partsOf(request: MasterRequest, mayQueue: boolean): unknown[] {
     case 'read-state':
       throw new Error(`${op} has a script of its own`);
   }
-}
-
-function partsOfSharing(request: AcquireRequest, { barriers, waited }: Sharing, mayQueue: boolean): unknown[] {
-  const { keys, token, ttl, queue } = request;
-  const parts: unknown[] = ['acquire_shared', keys, token, text(ttl), barriers, Math.floor(waited)];
-  if (queue && mayQueue) parts.push(queue.queues, queue.waiter, queue.reserveFor);
-  return parts;
-}
-
-function partsOfAcquisition(request: AcquireRequest | PickRequest, mayQueue: boolean): unknown[] {
-  const { op, keys, token, ttl, queue } = request;
-  const parts: unknown[] = [op, keys, token, text(ttl)];
-  if (queue && mayQueue) parts.push(queue.queues, queue.waiter, Math.floor(queue.waited), queue.reserveFor);
-  return parts;
 }
 
 // A string, because Lua would convert a number for each command, which is slow.

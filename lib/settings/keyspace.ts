@@ -15,8 +15,8 @@ export function mix(number: number): number {
 
 // Marks the names that are reserved for this library: no prefix and no resource contains it.
 export const NUL = '\0';
-// The name of a queue and this is the name of the barrier of the same key.
-export const BARRIER = `${NUL}barrier`;
+// The name of a queue and this is the name of the writer key of the same key.
+export const WRITER = `${NUL}writer`;
 // No prefix of this form begins with another prefix of this form.
 const ONE_WORD = /^[^:]*:$/;
 
@@ -28,7 +28,7 @@ export interface KeyNames {
   // Only for a single permit.
   readonly slot?: number | undefined;
   // In the order of the keys; permits have none.
-  readonly barriers: readonly string[];
+  readonly writerKeys: readonly string[];
 }
 
 // All names that the library uses on the masters, under one prefix.
@@ -76,8 +76,8 @@ export class Keyspace {
   }
 
   // Where processes that wait for an exclusive lock keep later requests for a shared one from passing them.
-  barrierOf(resource: string): string {
-    return this.queueOf(resource) + BARRIER;
+  writerKeyOf(resource: string): string {
+    return this.queueOf(resource) + WRITER;
   }
 
   // Counted from 0.
@@ -122,7 +122,7 @@ export class Keyspace {
     return {
       keys: slots.map((slot) => this.slotOf(resource, slot)),
       queues: slots.map(() => this.startOfSlotQueues + resource),
-      barriers: [],
+      writerKeys: [],
       slot: slots.length === 1 ? slots[0] : undefined,
     };
   }
@@ -154,7 +154,7 @@ class DerivedNames implements KeyNames {
     return this.resources.map((resource) => this.keyspace.queueOf(resource));
   }
 
-  get barriers(): readonly string[] {
-    return this.resources.map((resource) => this.keyspace.barrierOf(resource));
+  get writerKeys(): readonly string[] {
+    return this.resources.map((resource) => this.keyspace.writerKeyOf(resource));
   }
 }

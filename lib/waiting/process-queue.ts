@@ -242,7 +242,7 @@ class ResourceQueue extends LinkedList<Entry> implements Queue {
     if (this.refused > 0) return false;
     if (admitted < capacity.limit) return true;
     if (lastAdmitted?.capacity.isShared !== true) return false;
-    // An exclusive request behind shared holders asks the masters, so that it stands at the barriers for their next ones.
+    // An exclusive request behind shared holders asks the masters, so that its writer key keeps out their next ones.
     return capacity.isShared ? holders > 0 && this.first?.capacity.isShared === true : holders === admitted;
   }
 }

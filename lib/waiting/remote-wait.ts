@@ -15,10 +15,10 @@ interface RemoteWaitOptions {
   readonly notified: (master: CircuitBreakerMaster, key: string | undefined) => void;
 }
 
-// Where an acquisition waits: in the queues of its home masters and, for exclusive keys that shared holders have, at the
-// barriers of its keys: on all masters, so that no quorum grants the keys to shared requests that come later.
+// Where an acquisition waits: in the queues of its home masters and, for an exclusive key that shared holders have, by the
+// writer key on all masters, so that no quorum grants the key to shared requests that come later.
 export class RemoteWait {
-  private isAtBarriers = false;
+  private hasDeferred = false;
   // More than one home master if the first has failed.
   private readonly queuedAt = new Set<CircuitBreakerMaster>();
 
@@ -43,17 +43,17 @@ export class RemoteWait {
   // others: a call that has one of them and waits for another one would wait for this one.
   deferShared({ answered }: QuorumCall, waited: number): void {
     const isShared = answered.some((answer) => answer.kind === 'held' && (answer as HeldReply).sharedBy !== undefined);
-    if (this.options.names.keys.length > 1 || (!isShared && !this.isAtBarriers)) return;
+    if (this.options.names.keys.length > 1 || (!isShared && !this.hasDeferred)) return;
     // Protocol 11.6
-    this.isAtBarriers = true;
-    this.askAtBarriers(waited);
+    this.hasDeferred = true;
+    this.deferReaders(waited);
   }
 
   leave(): void {
     // Protocol 5.7
-    // First the barrier: it would keep those that are woken from taking the key.
-    if (this.isAtBarriers) this.askAtBarriers(undefined);
-    this.isAtBarriers = false;
+    // First the writer key: it would keep those that are woken from taking the key.
+    if (this.hasDeferred) this.deferReaders(undefined);
+    this.hasDeferred = false;
     const { names, isShared, listener } = this.options;
     const { keys, queues } = names;
     const request = { op: 'leave', keys, queues, waiter: listener, isShared } as const;
@@ -61,15 +61,15 @@ export class RemoteWait {
     this.queuedAt.clear();
   }
 
-  private askAtBarriers(waited: number | undefined): void {
+  private deferReaders(waited: number | undefined): void {
     const { masters, names, listener } = this.options;
     const request = {
-      op: 'raise-barrier',
+      op: 'defer-readers',
       keys: names.keys,
-      barriers: names.barriers,
+      writerKeys: names.writerKeys,
       waiter: listener,
       waited,
     } as const;
-    for (const master of masters) master.ask(request, () => undefined); // @mutant barrier-on-one-master
+    for (const master of masters) master.ask(request, () => undefined); // @mutant writer-key-on-one-master
   }
 }

@@ -87,7 +87,7 @@ export function sharedWaitingContract(kind: string, prepare: () => Promise<Stage
     });
 
     // Protocol 11.7
-    it('defers a woken process while an older one stands at the barrier, and wakes no younger one', async () => {
+    it('defers a woken process while the writer key is older, and wakes no younger one', async () => {
       await ask(acquiring([key], 'writer'));
       await first.share([key], 10_000);
       await second.want([key], 60_000);
@@ -108,7 +108,7 @@ export function sharedWaitingContract(kind: string, prepare: () => Promise<Stage
       });
     });
 
-    it('wakes an exclusive waiter that precedes the first shared one at the barrier and follows it in the queue', async () => {
+    it('wakes an exclusive waiter that precedes the first shared one by its writer key and follows it in the queue', async () => {
       await ask(acquiring([key], 'writer'));
       await first.share([key], 20_000);
       await second.take([key], 10_000);

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { HeldReply } from '../../lib/masters/master.interface.js';
-import { acquiring, drawing, extending, inspecting, releasing, sharing, barriersOf } from '../support/ask.js';
+import { acquiring, drawing, extending, inspecting, releasing, sharing, writerKeysOf } from '../support/ask.js';
 import { eventually } from '../support/eventually.js';
 import { expectHeldFor, GONE, GRANTED, OnStage, type Stage } from './stage.js';
 
@@ -21,7 +21,7 @@ export function sharingContract(kind: string, prepare: () => Promise<Stage>): vo
     const unshare = (token: string) => ask({ ...releasing([key], token), isShared: true });
     const take = (token: string) => ask(acquiring([key], token));
     const want = (waiter: string, waited: number | undefined) =>
-      ask({ op: 'raise-barrier', keys: [key], barriers: barriersOf([key]), waiter, waited });
+      ask({ op: 'defer-readers', keys: [key], writerKeys: writerKeysOf([key]), waiter, waited });
 
     beforeEach(() => {
       key = `{sharing:${++count}}:a`;
@@ -137,7 +137,7 @@ export function sharingContract(kind: string, prepare: () => Promise<Stage>): vo
         expect(await ask(drawing([key], 'one'))).toMatchObject({ kind: 'held' });
       });
 
-      it('does not depend on the barrier', async () => {
+      it('does not depend on the writer key', async () => {
         await share('one');
         await want('writer', 60_000);
         expect([await prolong('one'), await heal('lost')]).toEqual([GRANTED, GRANTED]);
@@ -170,7 +170,7 @@ export function sharingContract(kind: string, prepare: () => Promise<Stage>): vo
     });
 
     // Protocol 11.6
-    describe('a barrier', () => {
+    describe('a writer key', () => {
       it('defers shared requests that are not older, and reports for how long at most', async () => {
         expect(await want('writer', 1_000)).toEqual(GRANTED);
         expectHeldFor(await share('young'), 0, 5_000);
@@ -189,15 +189,29 @@ export function sharingContract(kind: string, prepare: () => Promise<Stage>): vo
         expect(await take('another writer')).toEqual(GRANTED);
       });
 
-      it('ends when every process has left it', async () => {
-        await want('writer', 1_000);
-        await want('another', 2_000);
-        expect(await want('writer', undefined)).toEqual(GRANTED);
-        expect(await share('one')).toMatchObject({ kind: 'held' });
-        await want('another', 3_000);
-        await want('another', undefined);
-        expect(await share('one')).toEqual(GRANTED);
+      it('belongs to the first writer, and no other replaces or removes it', async () => {
+        await want('writer', 10_000);
+        expect(await want('another', 60_000)).toEqual(GRANTED);
+        expect(await share('old', { waited: 30_000 })).toEqual(GRANTED);
         expect(await want('another', undefined)).toEqual(GRANTED);
+        expect(await share('young')).toMatchObject({ kind: 'held' });
+      });
+
+      it('keeps the first arrival of its writer', async () => {
+        await want('writer', 60_000);
+        await want('writer', 10_000);
+        expect(await share('one', { waited: 30_000 })).toMatchObject({ kind: 'held' });
+      });
+
+      it('ends when its writer waits no more, and is then free for the next one', async () => {
+        await want('writer', 1_000);
+        expect(await want('writer', undefined)).toEqual(GRANTED);
+        expect(await share('one')).toEqual(GRANTED);
+        expect(await want('writer', undefined)).toEqual(GRANTED);
+        await want('another', 1_000);
+        expect(await share('two')).toMatchObject({ kind: 'held' });
+        await want('another', undefined);
+        expect(await share('two')).toEqual(GRANTED);
       });
     });
   });

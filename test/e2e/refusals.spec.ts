@@ -217,7 +217,7 @@ describe('What the servers do not permit', () => {
     );
 
     it.each([
-      ...['get', 'del', 'exists', 'pexpire', 'pttl', 'zadd', 'zrem', 'zcard', 'zpopmin', 'zrange', 'zremrangebyscore'],
+      ...['get', 'del', 'exists', 'pexpire', 'pttl', 'zadd', 'zrem', 'zcard', 'zscore', 'zrange', 'zremrangebyscore'],
       ...['pexpireat', 'mget', 'publish', 'pubsub|numsub', 'hset', 'hmget', 'info', 'eval'],
     ])(
       'is named by the status, the probe and one line of the log for each master, while locks can be taken: %s',

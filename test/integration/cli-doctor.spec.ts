@@ -23,7 +23,7 @@ const PATIENTLY = ['--timeout', '20s'];
 const UNGUARDED = '--no-restart-guard';
 /** The permissions that docs/operations.md lists for a Redis user. */
 const NEEDED =
-  '~lock:* &lock:* +set +get +del +exists +pexpire +pttl +zadd +zcard +zrem +zpopmin +zrange +publish +pubsub|numsub ' +
+  '~lock:* &lock:* +set +get +del +exists +pexpire +pttl +zadd +zcard +zrem +zscore +zrange +publish +pubsub|numsub ' +
   '+subscribe +hget +hset +hmget +time +eval +evalsha +script|load +info +zremrangebyscore +pexpireat +mget';
 
 const masters = sharedMasters(3);

@@ -90,10 +90,7 @@ const TAKING: readonly (readonly [string, MasterRequest, 'gone'?])[] = [
   ['a shared release of several keys', { ...releasing([SHARED, FREE], TOKEN), isShared: true }, 'gone'],
   ['an end of a wait', { op: 'leave', keys: [FREE], queues: PLACE.queues, waiter: 'process' }],
   ['an inspection', inspecting(FREE)],
-  [
-    'a place at a barrier',
-    { op: 'raise-barrier', keys: [FREE], barriers: ['lock:barrier'], waiter: 'process', waited: 5 },
-  ],
+  ['a writer key', { op: 'defer-readers', keys: [FREE], writerKeys: ['lock:writer'], waiter: 'process', waited: 5 }],
 ];
 
 // Protocol 8.2

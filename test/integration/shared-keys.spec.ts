@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { BARRIER } from '../../lib/settings/keyspace.js';
+import { WRITER } from '../../lib/settings/keyspace.js';
 import type { MasterRequest } from '../../lib/masters/master.interface.js';
 import { Redis } from 'ioredis';
 import { redisMaster } from '../../lib/redis/master-source.js';
@@ -16,7 +16,7 @@ const GRANTED = { kind: 'granted' };
 const HELD = { kind: 'held' };
 const WRONGTYPE = { kind: 'refused', code: 'WRONGTYPE' };
 const OOM = { kind: 'refused', code: 'OOM' };
-const BARRIER_OF_K = `queue:k${BARRIER}`;
+const WRITER_OF_K = `queue:k${WRITER}`;
 const QUEUE = { queues: ['queue:k'], waiter: 'me', waited: 5, reserveFor: 50 };
 
 describe('Shared keys on a real server', () => {
@@ -92,29 +92,20 @@ describe('Shared keys on a real server', () => {
   });
 
   // Protocol 11.6
-  it('have a barrier whose entries end one by one', async () => {
-    await ask(master, { op: 'raise-barrier', keys: ['k'], barriers: [BARRIER_OF_K], waiter: 'another', waited: 7_000 });
-    await ask(master, { op: 'raise-barrier', keys: ['k'], barriers: [BARRIER_OF_K], waiter: 'me', waited: 0 });
-    await ask(master, { op: 'raise-barrier', keys: ['k'], barriers: [BARRIER_OF_K], waiter: 'me', waited: 9_000 });
-    const entries = await client.zrange(BARRIER_OF_K, '0', '-1');
-    expect(entries.map((entry) => entry.replace(/^\d{13} /, '')).sort()).toEqual(['another', 'me']);
-    const ttl = await client.pttl(BARRIER_OF_K);
+  it('have a writer key for five seconds from the last request of its writer', async () => {
+    const want = (waiter: string, waited: number | undefined) =>
+      ask(master, { op: 'defer-readers', keys: ['k'], writerKeys: [WRITER_OF_K], waiter, waited });
+    await want('me', 7_000);
+    await client.pexpire(WRITER_OF_K, 60_000);
+    await want('another', 9_000);
+    expect(await client.pttl(WRITER_OF_K)).toBeGreaterThan(5_000);
+    await want('me', 0);
+    const ttl = await client.pttl(WRITER_OF_K);
     expect(ttl).toBeGreaterThan(0);
     expect(ttl).toBeLessThanOrEqual(5_000);
-    // As when the process that wrote it has been dead for five seconds.
-    await client.zadd(BARRIER_OF_K, 1, entries[0]!);
-    await client.zadd(BARRIER_OF_K, 1, entries[1]!);
-    expect(await share('one')).toEqual(GRANTED);
-    await ask(master, { op: 'raise-barrier', keys: ['k'], barriers: [BARRIER_OF_K], waiter: 'third', waited: 0 });
-    expect(await client.zcard(BARRIER_OF_K)).toBe(1);
-    await ask(master, {
-      op: 'raise-barrier',
-      keys: ['k'],
-      barriers: [BARRIER_OF_K],
-      waiter: 'third',
-      waited: undefined,
-    });
-    expect(await client.exists(BARRIER_OF_K)).toBe(0);
+    expect(await client.get(WRITER_OF_K)).toMatch(/^\d{13} me$/);
+    await want('me', undefined);
+    expect(await client.exists(WRITER_OF_K)).toBe(0);
   });
 
   // Protocol 2.2
@@ -141,13 +132,13 @@ describe('Shared keys on a real server', () => {
     expect(await client.zrange('k', '0', '-1')).toEqual(['a member of another program']);
   });
 
-  it('do not depend on a queue or a barrier of another type', async () => {
-    await client.set(BARRIER_OF_K, 'text');
+  it('do not depend on a queue or a writer key of another type', async () => {
+    await client.rpush(WRITER_OF_K, 'x');
     await client.set('queue:k', 'text');
     expect(await ask(master, sharing(['k'], 'one', { queue: QUEUE }))).toMatchObject(GRANTED);
     expect(await prolong('one')).toEqual(GRANTED);
     expect(await ask(master, acquiring(['k'], 'writer', { queue: QUEUE }))).toMatchObject(HELD);
-    const want = { op: 'raise-barrier', keys: ['k'], barriers: [BARRIER_OF_K], waiter: 'me', waited: 0 } as const;
+    const want = { op: 'defer-readers', keys: ['k'], writerKeys: [WRITER_OF_K], waiter: 'me', waited: 0 } as const;
     expect(await ask(master, want)).toMatchObject(WRONGTYPE);
     expect(await unshare('k')).toEqual(GRANTED);
     expect(await ask(master, acquiring(['k'], 'writer'))).toEqual(GRANTED);
@@ -198,7 +189,7 @@ describe('Shared keys on a real server', () => {
     const stats = await client.info('commandstats');
     const calls = [...stats.matchAll(/cmdstat_(\S+):calls=(\d+)/g)].map(([, name, times]) => `${name} ${times}`);
     expect(calls.filter((call) => !/^(?:config|info|evalsha)/.test(call)).sort()).toEqual([
-      ...['del 1', 'exists 1', 'get 2', 'set 1', 'zpopmin 1', 'zrem 1'],
+      ...['del 1', 'exists 2', 'get 2', 'set 1', 'zrem 1'],
     ]);
   });
 
@@ -221,7 +212,13 @@ describe('The restart guard', () => {
   const share = sharing(['lock:k'], 'mine', { ttl: TTL });
   const pick = picking(['lock:p'], 'mine', { ttl: TTL });
   const prolong = { ...extending(['lock:k'], 'mine', TTL), isShared: true, heals: true };
-  const want: MasterRequest = { op: 'raise-barrier', keys: ['lock:k'], barriers: ['lock:b'], waiter: 'me', waited: 0 };
+  const want: MasterRequest = {
+    op: 'defer-readers',
+    keys: ['lock:k'],
+    writerKeys: ['lock:b'],
+    waiter: 'me',
+    waited: 0,
+  };
 
   const masters = sharedMasters(1);
 
@@ -232,11 +229,11 @@ describe('The restart guard', () => {
     for (const request of [share, pick]) {
       expect(await ask(master!, request)).toMatchObject({ kind: 'quarantined' });
     }
-    // A barrier does not depend on votes.
+    // A writer key does not depend on votes.
     expect(await ask(master!, prolong)).toMatchObject({ kind: 'quarantined' });
     expect(await ask(master!, { ...releasing(['lock:k'], 'mine'), isShared: true })).toEqual({ kind: 'gone' });
     expect(await ask(master!, want)).toEqual({ kind: 'granted' });
-    expect(await typesOn()).toEqual({ 'lock:b': 'zset' });
+    expect(await typesOn()).toEqual({ 'lock:b': 'string' });
   });
 
   it.each([share, pick, prolong])(

@@ -10,7 +10,7 @@ import { ReplyError } from './server/database.js';
 import { SimServer } from './server/sim-server.js';
 
 const HOUR = 3_600_000;
-const LASTING: typeof LIVES = { reservation: HOUR, queue: HOUR, barrier: HOUR };
+const LASTING: typeof LIVES = { reservation: HOUR, queue: HOUR, writer: HOUR };
 
 type Words = readonly (string | number)[];
 
@@ -178,9 +178,9 @@ export class ModelPair implements AsyncDisposable {
 
   private async valueOf(key: string): Promise<unknown> {
     const type = await this.client.type(key);
-    if (type === 'string') return this.client.get(key);
+    if (type === 'string') return untimed((await this.client.get(key)) ?? '');
     if (type === 'hash') return this.client.hgetall(key);
-    return (await this.client.zrange(key, '0', '-1')).map(untimed).sort();
+    return (await this.client.zrange(key, '0', '-1')).sort();
   }
 }
 
@@ -197,8 +197,8 @@ const LASTING_LOCKS = lasting(LOCKS);
 function lasting(script: string): string {
   const ends = [
     [`% 1 * ${LIVES.reservation})`, `% 1 * ${LASTING.reservation})`],
+    // Also that of a writer key.
     [`, ${LIVES.queue})`, `, ${LASTING.queue})`],
-    [`now + ${LIVES.barrier})`, `now + ${LASTING.barrier})`],
   ] as const;
   return ends.reduce((before, [end, later]) => {
     if (!before.includes(end)) throw new Error(`the script has no ${end}`);
@@ -211,16 +211,17 @@ function digestOf(text: string): string {
 }
 
 function plain(value: string | ReadonlyMap<string | number, string | number> | undefined): unknown {
-  if (typeof value === 'string' || value === undefined) return value;
+  if (typeof value === 'string') return untimed(value);
+  if (value === undefined) return value;
   const entries = [...value];
   return typeof entries[0]?.[1] === 'number'
-    ? entries.map(([name]) => untimed(String(name))).sort()
+    ? entries.map(([name]) => String(name)).sort()
     : Object.fromEntries(entries);
 }
 
-/** The entry of a barrier begins with a time of the server. */
-function untimed(member: string): string {
-  return member.replace(/^\d+ /, '');
+/** A writer key begins with a time of the server. */
+function untimed(value: string): string {
+  return value.replace(/^\d{13} /, '');
 }
 
 /** With a marker, four values more. */

@@ -1,6 +1,6 @@
 // The simulation is only useful if the simulated server behaves like a real one. Both get the same commands.
 import { isDeepStrictEqual } from 'node:util';
-import { BARRIER } from '../../lib/settings/keyspace.js';
+import { WRITER } from '../../lib/settings/keyspace.js';
 import { describe, expect, it } from '@jest/globals';
 import { RequestEncoder } from '../../lib/redis/request-encoding.js';
 import { REVOKED, signatureOf } from '../../lib/redlock/holder.js';
@@ -101,7 +101,7 @@ class Trace {
     const counters = keys.map((key) => key.charCodeAt(0));
     const ttl = this.anyTtl();
     const waiter = chance.pick(WAITERS);
-    const barriers = queues.map((queue) => queue + BARRIER);
+    const writerKeys = queues.map((queue) => queue + WRITER);
     // No two waiters have waited since the same moment, however long the commands take.
     this.waited += 1_000_000;
     const waited = chance.happens(0.5) ? this.waited : 1_000_000_000 - this.waited;
@@ -116,7 +116,7 @@ class Trace {
       case 'acquire':
         return { op: 'acquire', keys, token, ttl, withdrawn: false, since: 0, queue };
       case 'share':
-        return { op: 'acquire', keys, token, ttl, withdrawn: false, since: 0, queue, sharing: { barriers, waited } };
+        return { op: 'acquire', keys, token, ttl, withdrawn: false, since: 0, queue, sharing: { writerKeys, waited } };
       case 'prolong':
         return {
           op: 'extend',
@@ -131,7 +131,7 @@ class Trace {
       case 'unshare':
         return { op: 'release', keys, queues, token, keepFor: 0, ttl, isShared: true };
       case 'want':
-        return { op: 'raise-barrier', keys, barriers, waiter, waited: chance.happens(0.5) ? waited : undefined };
+        return { op: 'defer-readers', keys, writerKeys, waiter, waited: chance.happens(0.5) ? waited : undefined };
       case 'pick': {
         const slots = chance.pick([KEYS, ['b', 'a'], ['b', 'a', 'c']]);
         return {

@@ -1,4 +1,4 @@
-import { BARRIER, Keyspace, NUL } from '../../lib/settings/keyspace.js';
+import { Keyspace, NUL } from '../../lib/settings/keyspace.js';
 import type { LockLostError } from '../../lib/redlock/errors.js';
 import { resolveSettings, type Settings } from '../../lib/settings/settings.js';
 import { Actor } from './actor.js';
@@ -171,6 +171,8 @@ export class World {
       if (words.some((word) => String(word).includes('"pick"'))) {
         this.notePick(value);
       }
+      const isWriter = words.some((word) => String(word).includes('"defer_readers"'));
+      if (isWriter) this.sometimes.reached('an exclusive request had a writer key');
       // An extension by a process that believes it holds the lock sets a key only where the key is missing.
       if (!this.beliefs.hasToken(value)) return;
       if (words.some((word) => String(word).includes('extend'))) this.sometimes.reached('an extension healed a master');
@@ -202,15 +204,14 @@ export class World {
 
   private noteMember({ key, member, words, data }: Addition): void {
     const { sometimes, settings } = this;
-    if (key.endsWith(BARRIER)) sometimes.reached('an exclusive request stood at a barrier');
     const [, name] = /^shared (.*)$/s.exec(member) ?? [];
     if (name === undefined) return;
-    const isExtension = words.some((word) => String(word).includes('"extend_shared"'));
+    const isExtension = words.some((word) => String(word).includes('"extend"'));
     if (isExtension && this.beliefs.hasToken(name)) sometimes.reached('an extension healed a shared holder');
     const [, resource] = key.split(`${NUL}queue:`);
     const isDeferred =
       resource !== undefined && data.get(new Keyspace(settings.keyPrefix).keyOf(resource)) === undefined;
-    if (isDeferred) sometimes.reached('a shared request was deferred by a barrier');
+    if (isDeferred) sometimes.reached('a shared request was deferred by a writer key');
   }
 
   /** Tokens of one acquisition end in the same signature. */
@@ -236,7 +237,7 @@ export class World {
           return false;
         }
         if (other.outer) return false;
-        // An exclusive request behind shared holders stands at the barriers, and stays there if one of them has to ask again.
+        // An exclusive request behind shared holders keeps later ones out, also if one of the holders has to ask again.
         if (other.operation.mode === 'shared' && other.node.unused.has(other.operation.resources)) return false;
         return other.askedAt < actor.askedAt && areRivals(other.operation, actor.operation);
       });

@@ -1,4 +1,4 @@
-import { BARRIER } from '../../lib/settings/keyspace.js';
+import { WRITER } from '../../lib/settings/keyspace.js';
 import { countersOf } from '../../lib/fencing/fencing-token.js';
 import type {
   AcquireRequest,
@@ -53,8 +53,8 @@ export function inspecting(...keys: string[]): InspectRequest {
   return { op: 'inspect', keys };
 }
 
-export function barriersOf(keys: readonly string[]): readonly string[] {
-  return keys.map((key) => `queue:${key}${BARRIER}`);
+export function writerKeysOf(keys: readonly string[]): readonly string[] {
+  return keys.map((key) => `queue:${key}${WRITER}`);
 }
 
 interface SharingOptions {
@@ -65,7 +65,7 @@ interface SharingOptions {
 
 export function sharing(keys: readonly string[], token: string, options: SharingOptions = {}): AcquireRequest {
   const { waited = 0, ...others } = options;
-  return acquiring(keys, token, { ...others, sharing: { barriers: barriersOf(keys), waited } });
+  return acquiring(keys, token, { ...others, sharing: { writerKeys: writerKeysOf(keys), waited } });
 }
 
 export function picking(keys: readonly string[], token: string, options: Partial<PickRequest> = {}): PickRequest {

@@ -9,7 +9,7 @@ import type {
 /** Counts the requests to a master. */
 export class CountingMaster implements Master {
   readonly asked = {
-    ...{ acquire: 0, pick: 0, 'raise-barrier': 0, extend: 0, draw: 0, release: 0, leave: 0, inspect: 0, probe: 0 },
+    ...{ acquire: 0, pick: 0, 'defer-readers': 0, extend: 0, draw: 0, release: 0, leave: 0, inspect: 0, probe: 0 },
     ...{ 'open-state': 0, 'write-state': 0, 'read-state': 0 },
   };
   /** Number of notifications that named a key. */

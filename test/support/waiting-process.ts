@@ -1,5 +1,5 @@
 import type { AcquireRequest, MasterReply, MasterRequest, Master } from '../../lib/masters/master.interface.js';
-import { acquiring, ask, barriersOf, picking, releasing, sharing } from './ask.js';
+import { acquiring, ask, writerKeysOf, picking, releasing, sharing } from './ask.js';
 import { eventually } from './eventually.js';
 
 /** A process that waits at a master. */
@@ -69,10 +69,10 @@ export class Process {
     return this.ask(picking(keys, this.token, { queue }));
   }
 
-  /** Stands at the barriers of the keys, or leaves them. */
+  /** Keeps later shared requests out, or waits no more. */
   want(keys: readonly string[], waited: number | undefined): Promise<MasterReply> {
     for (const key of keys) this.known.add(key);
-    return this.ask({ op: 'raise-barrier', keys, barriers: barriersOf(keys), waiter: this.name, waited });
+    return this.ask({ op: 'defer-readers', keys, writerKeys: writerKeysOf(keys), waiter: this.name, waited });
   }
 
   leave(...keys: string[]): Promise<MasterReply> {

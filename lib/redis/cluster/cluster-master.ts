@@ -168,8 +168,12 @@ export class ClusterMaster implements Master {
   }
 
   private firstNameOf({ request }: PendingRequest): string {
-    const { keys, queues, barriers } = request as { keys: readonly string[]; queues?: string[]; barriers?: string[] };
-    return this.names.stored(keys[0] ?? queues?.[0] ?? barriers?.[0] ?? ('entry' in request ? request.entry : ''));
+    const { keys, queues, writerKeys } = request as {
+      keys: readonly string[];
+      queues?: string[];
+      writerKeys?: string[];
+    };
+    return this.names.stored(keys[0] ?? queues?.[0] ?? writerKeys?.[0] ?? ('entry' in request ? request.entry : ''));
   }
 
   private run(asked: readonly PendingRequest[], counters: string, command: 'evalsha' | 'eval' = 'evalsha'): void {
@@ -220,7 +224,7 @@ export class ClusterMaster implements Master {
 function keysOf(requests: readonly MasterRequest[], counters: string): readonly string[] {
   const keys = requests.flatMap((request) => [
     ...request.keys,
-    ...(request.op === 'raise-barrier' ? request.barriers : []),
+    ...(request.op === 'defer-readers' ? request.writerKeys : []),
     ...(request.op === 'draw' ? [counters] : []),
   ]);
   return [...new Set(keys)];

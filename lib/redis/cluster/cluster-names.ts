@@ -65,9 +65,9 @@ export class ClusterNames {
       ...request,
       keys: all(request.keys),
       ...('queues' in request && { queues: all(request.queues) }),
-      ...('barriers' in request && { barriers: all(request.barriers) }),
+      ...('writerKeys' in request && { writerKeys: all(request.writerKeys) }),
       ...('sharing' in request &&
-        request.sharing && { sharing: { ...request.sharing, barriers: all(request.sharing.barriers) } }),
+        request.sharing && { sharing: { ...request.sharing, writerKeys: all(request.sharing.writerKeys) } }),
       ...('entry' in request && { entry: this.stored(request.entry) }),
       // One for each slot: as many as on one server would be too many for 16,384 slots.
       ...('counters' in request && { counters: [0] }),

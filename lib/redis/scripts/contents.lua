@@ -1,15 +1,14 @@
--- Reads what keys hold, and keeps the sorted sets of shared keys in order.
+-- Reads what keys hold, and who is refused because of it; writes the sets of shared keys.
 
--- Anything but a string or members is no lock: the third result is then the error of the server (WRONGTYPE). A shared
--- key may have no members left, because the time of a server may lag behind the expiry of its keys.
+-- Answers the string of a key, or what is in its set. Anything else is no lock: the third result is then the error of the
+-- server (WRONGTYPE). A shared key may have no members left, because the time of a server may lag behind the expiry of its
+-- keys.
 -- Protocol 2.2
 local function look(key)
   local value = pcall_redis('GET', key)
   if type(value) ~= 'table' then return value end
   local members = pcall_redis('ZRANGE', key, 0, -1, 'WITHSCORES')
-  local first = members[1] or ''
-  local is_ours = string.find(first, SHARED, 1, true) == 1 or string.find(first, RESERVED_FOR, 1, true) == 1
-  if not is_ours or call('PTTL', key) < 0 then return nil, nil, value end
+  if not is_member(members[1] or '') or call('PTTL', key) < 0 then return nil, nil, value end
   local now = milliseconds()
   local shared = { ends = {}, size = 0, holders = 0, till = now }
   for i = 1, #members, 2 do
@@ -25,7 +24,63 @@ local function look(key)
   return nil, shared
 end
 
--- Returns the error of the server, if any. A set that does not expire would be taken for the data of another program: a
+-- For how long a writer that came before this waiter defers it, and that writer; nil if none does.
+-- Protocol 11.6
+local function deferral(writer_key, waiter, since)
+  local value = pcall_redis('GET', writer_key)
+  local arrived, writer = string.match(type(value) == 'string' and value or '', '^(%-?%d+) (.*)$')
+  local is_later = arrived and writer ~= waiter and tonumber(arrived) <= since -- @mutant writer-key-not-looked-at
+  if is_later then return call('PTTL', writer_key), writer end
+end
+
+-- For how long a key refuses a request, and because of whom: a token, or the number of shared holders; nil if it does not.
+-- The request: token, waiter, is_shared; to share anew, also writer_keys and since.
+-- Protocol 4.2, 11.2 and 11.3
+local function refused(key, request, i)
+  local value, shared, trouble = look(key)
+  if trouble then error(trouble) end
+  local reservation = request.waiter and RESERVED_FOR .. request.waiter
+  local is_ours = value == reservation or (value == request.token and not request.is_shared)
+  if value then return not is_ours and call('PTTL', key), value end -- @mutant shared-beside-an-exclusive-holder, shared-extension-over-a-string
+  if not request.is_shared then return shared and shared.till - milliseconds(), shared and shared.holders end -- @mutant exclusive-beside-shared-holders, extension-over-shared-holders
+  if not request.since or (shared and shared.ends[SHARED .. request.token]) then return nil end
+  local left = deferral(request.writer_keys[i], request.waiter, request.since)
+  local size = shared and shared.size or 0
+  if reservation and shared and shared.ends[reservation] then size = size - 1 end
+  if not left and size < MAX_SHARED_HOLDERS then return nil end
+  if shared and (shared.holders > 0 or not left) then left = shared.till - milliseconds() end
+  return left, shared and shared.holders
+end
+
+-- `longest` is nil for none.
+local function longer(longest, left)
+  if not longest or left == ENDLESS or (longest ~= ENDLESS and left > longest) then return left end
+  return longest
+end
+
+-- Every operation reads before it writes, because a script that fails half-way is not rolled back.
+local function refusals(keys, request)
+  local longest, held, owner = nil, {}, nil
+  for i, key in ipairs(keys) do
+    local left, by = refused(key, request, i)
+    if left then
+      if not longest then owner = by end
+      longest = longer(longest, left)
+      held[i] = true
+    end
+  end
+  return longest, held, owner
+end
+
+local function refusal(longest, owner, waiting)
+  local prefix = HELD .. ' ' .. text(longest) .. ' ' .. (waiting or '')
+  if type(owner) == 'number' then return prefix .. '+' .. text(owner) end
+  owner = owner or ''
+  -- @include signature
+  return prefix .. signature
+end
+
+-- Answers the error of the server, if any. A set that does not expire would be taken for the data of another program: a
 -- member that is put into a set whose expiry cannot be set is removed again.
 -- Protocol 11.1
 local function settle(key)
@@ -47,39 +102,12 @@ local function put(key, member, till)
   end
 end
 
--- `longest` is nil for none.
-local function longer(longest, left)
-  if not longest or left == ENDLESS or (longest ~= ENDLESS and left > longest) then return left end
-  return longest
-end
-
--- Every operation reads before it writes, because a script that fails half-way is not rolled back. GET and not just
--- PTTL, so that a key of another type is reported as such (WRONGTYPE).
-local function longest_hold(keys, token, reserved)
-  local longest, held, owner = nil, {}, nil
-  for i, key in ipairs(keys) do
-    local value, shared, trouble = look(key)
-    if trouble then error(trouble) end
-    if shared or (value and value ~= token and value ~= reserved) then
-      longest = longer(longest, shared and shared.till - milliseconds() or call('PTTL', key))
-      owner = owner or (shared and shared.holders) or value
-      held[i] = true
-    end
-  end
-  return longest, held, owner
-end
-
-local function refusal(longest, owner, waiting)
-  local prefix = HELD .. ' ' .. text(longest) .. ' ' .. (waiting or '')
-  if type(owner) == 'number' then return prefix .. '+' .. text(owner) end
-  owner = owner or ''
-  -- @include signature
-  return prefix .. signature
-end
-
-local function released(is_gone, contended)
-  if is_gone then return contended and GONE_WITH_WAITERS or GONE end
-  return contended and FREE_WITH_WAITERS or FREE
+-- A string is the reservation of an exclusive waiter of the same process. The new member comes before any other write: a
+-- server that is out of memory refuses it only then.
+local function share(key, token, ttl, waiter)
+  if type(pcall_redis('GET', key)) == 'string' then call('DEL', key) end
+  put(key, SHARED .. token, milliseconds() + ttl + 1)
+  if waiter and call('ZREM', key, RESERVED_FOR .. waiter) == 1 then settle(key) end
 end
 
 -- Sets a key, or refreshes it. Requests may arrive late and in another order: none of them shortens what a later one was

@@ -1,5 +1,5 @@
 import { REVOKED as REVOKED_TOKEN, TOKEN_LENGTH } from '../../redlock/holder.js';
-import { BARRIER as BARRIER_SUFFIX } from '../../settings/keyspace.js';
+import { WRITER as WRITER_SUFFIX } from '../../settings/keyspace.js';
 import { RESERVED, SHARED_MARK } from '../../masters/master.interface.js';
 import * as WORDS from './replies.js';
 import { GATE_MARK, INFO_FIELDS, type InfoField, SECTIONS } from '../replies.js';
@@ -7,7 +7,7 @@ import { GATE_MARK, INFO_FIELDS, type InfoField, SECTIONS } from '../replies.js'
 // The names in capitals that the scripts may use, each a number or the text of an expression in Lua.
 
 export * from './constants.js';
-export { BARRIER_LIFE, MAX_SHARED_HOLDERS, RESERVATION_SCALE } from '../../masters/master.interface.js';
+export { WRITER_LIFE, MAX_SHARED_HOLDERS, RESERVATION_SCALE } from '../../masters/master.interface.js';
 
 export const FREE = quoted(WORDS.FREE);
 export const FREE_WITH_WAITERS = quoted(WORDS.FREE_WITH_WAITERS);
@@ -25,8 +25,8 @@ export const FOREIGN_ENTRY = quoted(WORDS.FOREIGN_ENTRY);
 export const RESERVED_FOR = quoted(RESERVED);
 // Begins a member of a shared key, whose token follows, and a member of a queue that waits for a shared key.
 export const SHARED = quoted(SHARED_MARK);
-// Ends the name of a queue whose barrier it is.
-export const BARRIER = quoted(BARRIER_SUFFIX);
+// Ends the name of a queue whose writer key it is.
+export const WRITER = quoted(WRITER_SUFFIX);
 export const REVOKED = quoted(REVOKED_TOKEN);
 export const AT_GATE = quoted(GATE_MARK);
 // What follows the secret part of a token: see `redlock/holder.ts`. Patterns in Lua have no count.

@@ -2,7 +2,7 @@
 -- keys, queues
 -- Reply: FREE or HELD
 function operations.inspect(keys, queues)
-  local longest, _, owner = longest_hold(keys)
+  local longest, _, owner = refusals(keys, {})
   if not longest then return FREE end
   local waiting = 0
   for _, queue in ipairs(queues) do

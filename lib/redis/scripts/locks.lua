@@ -10,62 +10,53 @@ local marker, max_ttl, counters, what = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 -- Read once, on first use.
 local time
 local is_first, wait, from, cause = false, nil, nil, nil
-local given
 
--- Nearly every lock needs no more than this. It comes before any function is defined: each run of a script defines its
--- functions anew, which takes longer than the request itself.
+local function clock()
+  time = time or call('TIME')
+  return time
+end
+
+local function milliseconds()
+  return clock()[1] * 1000 + math.floor(clock()[2] / 1000)
+end
+
+-- Lua's default format loses digits.
+local function text(number)
+  return string.format('%.0f', number)
+end
+
+-- Of the set of a shared key.
+local function is_member(member)
+  return string.find(member, SHARED, 1, true) == 1 or string.find(member, RESERVED_FOR, 1, true) == 1
+end
+
+-- Nearly every lock needs no more than this. It comes before most functions are defined: each run of a script defines its
+-- functions anew, which takes longer than such a request.
+local answer
 if what == 'take' or what == 'join' then
   -- @include gate
-  if wait > 0 then return { QUARANTINED .. ' ' .. string.format('%.0f', wait) } end
+  if wait > 0 then return { QUARANTINED .. ' ' .. text(wait) } end
 end
 if what == 'take' then
-  local key, token, ttl, queue, waiter, waited, reserve_for = unpack(ARGV, 5)
-  local answer
+  local key, token, ttl, queue, waiter = unpack(ARGV, 5)
   -- @include acquire-one
-  if answer then return { answer, from } end
 elseif what == 'give' then
   local key, token, queue = unpack(ARGV, 5)
-  local answer
   -- @include release-one
-  if answer then return { answer } end
 elseif what == 'join' then
-  local key, token, ttl, barrier = unpack(ARGV, 5)
-  local answer
+  local key, token, ttl, writer_key = unpack(ARGV, 5)
   -- @include acquire-shared-one
-  if answer then return { answer, from } end
 elseif what == 'part' then
   local key, token, queue = unpack(ARGV, 5)
-  local answer
   -- @include release-shared-one
-  if answer then return { answer } end
 end
+if answer then return { answer, from } end
 
 -- They give nothing: they delete what is the caller's own, or write what only refuses others.
 -- Protocol 8.3
-local ungated = {
-  give = true,
-  part = true,
-  release = true,
-  release_shared = true,
-  leave = true,
-  inspect = true,
-  raise_barrier = true,
-}
+local ungated = { give = true, part = true, release = true, leave = true, inspect = true, defer_readers = true }
 
 local function define_operations()
-  local function clock()
-    if not time then time = call('TIME') end
-    return time
-  end
-
-  local function milliseconds()
-    return clock()[1] * 1000 + math.floor(clock()[2] / 1000)
-  end
-
-  local function text(number)
-    return string.format('%.0f', number)
-  end
-
   -- @include contents
   -- @include wake
   local operations = {}
@@ -77,44 +68,47 @@ local function define_operations()
   -- @include inspect
   -- @include probe
   -- @include pick
-  -- @include shared
+  -- @include defer-readers
   return operations
 end
 
--- An error of one request does not affect the others. The other operations are defined when a request needs the first
--- of them: to define them takes longer than a dozen usual requests.
+-- Defined when a request needs the first of them: to define them takes longer than a dozen usual requests.
 local operations
 local function general(name)
   operations = operations or define_operations()
   return operations[name]
 end
 
-local function take(key, token, ttl, queue, waiter, waited, reserve_for)
-  local answer
-  -- @include acquire-one
-  return answer or general('acquire')({ key }, token, ttl, { queue }, waiter, waited, reserve_for)
-end
-
-local function give(key, token, queue)
-  local answer
-  -- @include release-one
-  local was_given = given
-  given = nil
-  return answer or general('release')({ key }, token, '0', { queue }, was_given)
-end
-
 local function carry_out(name, ...)
   if not ungated[name] then
     -- @include gate
-    if wait > 0 then return QUARANTINED .. ' ' .. string.format('%.0f', wait) end
+    if wait > 0 then return QUARANTINED .. ' ' .. text(wait) end
   end
-  local operation = name == 'take' and take or name == 'give' and give or general(name)
-  return operation(...)
+  local key, token = ...
+  if name == 'take' then
+    local _, _, ttl, queue, waiter, waited, reserve_for = ...
+    local answer
+    -- @include acquire-one
+    return answer or general('acquire')({ key }, token, ttl, false, waited, { queue }, waiter, reserve_for)
+  elseif name == 'give' then
+    local _, _, queue = ...
+    local answer
+    -- @include release-one
+    return answer or general('release')({ key }, token, '0', { queue })
+  elseif name == 'join' then
+    local _, _, ttl, writer_key, waited = ...
+    return general('acquire')({ key }, token, ttl, { writer_key }, waited)
+  elseif name == 'part' then
+    local _, _, queue = ...
+    return general('release')({ key }, token, '0', { queue }, 1)
+  end
+  return general(name)(...)
 end
 
 local answers = {}
 local requests = string.sub(what, 1, 1) == '[' and cjson.decode(what) or { { what, unpack(ARGV, 5) } }
 for _, request in ipairs(requests) do
+  -- An error of one request does not affect the others.
   local done, answer = pcall(carry_out, unpack(request))
   -- Before Redis 7 an error is a text that begins with its place.
   if not done and type(answer) == 'string' then answer = { err = (string.gsub(answer, '^.-user_script: ?%d+: ', '')) } end

@@ -1,27 +1,35 @@
--- Deletes the keys that the token holds, and wakes their next waiters. One key that is no lock must not keep the others from
--- being released.
--- keys, token, keep_for: milliseconds, '0' to delete, queues, given: the key was there, and has been deleted
--- Reply: FREE, FREE_WITH_WAITERS, GONE, GONE_WITH_WAITERS or HELD
--- Protocol 7.1 and 7.4
-function operations.release(keys, token, keep_for, queues, given)
-  local trouble, other
-  local longest, is_gone, contended = nil, false, false
+-- Removes what the token holds, and wakes those that wait for it. One key that is no lock must not keep the others from being
+-- released.
+-- keys, token, keep_for: milliseconds, '0' to delete, queues, is_shared: 1 for shared keys
+-- Reply: FREE, FREE_WITH_WAITERS, GONE, GONE_WITH_WAITERS or HELD.
+-- Protocol 7.1, 7.4 and 11.4
+function operations.release(keys, token, keep_for, queues, is_shared)
+  local member = is_shared == 1 and SHARED .. token
+  local trouble, longest, other
+  local is_gone, contended = false, false
   for i, key in ipairs(keys) do
     local owner, shared, problem = look(key)
-    trouble = problem or trouble
+    local is_ours = owner == token -- @mutant unconditional-delete
+    if member then is_ours = shared and shared.ends[member] end
     if problem then
-      -- Nothing here is the holder's.
-    elseif not shared and (owner == token or not owner) then -- @mutant unconditional-delete
-      if owner and keep_for == '0' then call('DEL', key) end
-      if owner and keep_for ~= '0' then call('PEXPIRE', key, keep_for) end
-      if not owner and not given then is_gone = true end
-      if wake(key, queues[i]) then contended = true end
-    elseif owner and string.find(owner, RESERVED_FOR, 1, true) == 1 then
+      trouble = problem
+    elseif owner and not is_ours and string.find(owner, RESERVED_FOR, 1, true) == 1 then
       is_gone, contended = true, true
-    else
+    elseif not is_ours and (owner or (shared and not member)) then
       longest = longer(longest, shared and shared.till - milliseconds() or call('PTTL', key))
       other = other or (shared and shared.holders) or owner
+    else
+      if shared then
+        call('ZREM', key, member) -- @mutant shared-key-deleted
+        settle(key)
+      elseif is_ours then
+        if keep_for == '0' then call('DEL', key) else call('PEXPIRE', key, keep_for) end
+      end
+      if not is_ours then is_gone = true end
+      if wake(key, queues[i]) then contended = true end
     end
   end
-  return trouble or (other and refusal(longest, other)) or released(is_gone, contended)
+  if trouble or other then return trouble or refusal(longest, other) end
+  if is_gone then return contended and GONE_WITH_WAITERS or GONE end
+  return contended and FREE_WITH_WAITERS or FREE
 end

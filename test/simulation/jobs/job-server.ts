@@ -79,7 +79,7 @@ export class JobServer {
         return this.isQuarantined && reply.kind === 'granted' ? this.quarantined : reply;
       }
       case 'release':
-      case 'raise-barrier':
+      case 'defer-readers':
       case 'leave':
       case 'inspect':
       case 'probe':

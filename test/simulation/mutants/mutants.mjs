@@ -19,12 +19,12 @@ const FIRST_SEEDS = {
   'extension without owner check': 330,
   'heal after the deadline': 630,
   'wall clock only': 350,
-  'draw for any holder': 750,
-  'exclusive extension over shared holders': 300,
-  'shared extension over an exclusive holder': 660,
-  'wake chain stops after one': 545,
-  'barriers not looked at': 145,
-  'barrier on one master': 145,
+  'draw for any holder': 955,
+  'exclusive extension over shared holders': 410,
+  'shared extension over an exclusive holder': 2_005,
+  'wake chain stops after one': 5_125,
+  'writer key not looked at': 885,
+  'writer key on one master': 1_690,
 };
 
 /** Name, and an object with the anchors and the lines that replace theirs. */
@@ -40,7 +40,10 @@ export const MUTANTS = [
   ['quorum minus one', { 'quorum-minus-one': 'return Math.max(1, Math.floor(masters / 2));' }],
   [
     'unconditional delete',
-    { 'unconditional-delete': 'else', 'unconditional-delete-in-memory': 'const isOurs = owner !== undefined;' },
+    {
+      'unconditional-delete': 'local is_ours = owner and true',
+      'unconditional-delete-in-memory': 'const isOurs = owner !== undefined;',
+    },
   ],
   [
     'release only to granters',
@@ -53,14 +56,14 @@ export const MUTANTS = [
   [
     'extension without owner check',
     {
-      'extension-without-owner-check': 'local longest = FREE',
+      'extension-without-owner-check': 'local longest, owner = nil, nil',
       'extension-without-owner-check-in-memory': 'const isHeld = [false];',
     },
   ],
   ['healed masters counted', { 'healed-masters-counted': 'return grants + more >= quorum;' }],
   [
     'each extension heals',
-    { 'each-extension-heals': '', 'each-extension-heals-in-memory': 'const isSetAgain = true;' },
+    { 'each-extension-heals': 'if false then', 'each-extension-heals-in-memory': 'const isSetAgain = true;' },
   ],
   ['heal after the deadline', { 'heal-after-the-deadline': 'if (this.isOver) return;' }],
   ['quarantined votes counted', { 'quarantined-votes-counted': 'return GRANTED;' }],
@@ -149,7 +152,7 @@ export const MUTANTS = [
   [
     'exclusive beside shared holders',
     {
-      'exclusive-beside-shared-holders': 'local longest, held, owner = ${FREE}, {}, nil',
+      'exclusive-beside-shared-holders': 'if not request.is_shared then return nil end',
       'exclusive-beside-shared-holders-in-memory':
         'const isHeld = keys.map((key) => ![undefined, token, reserved].includes(server.data.get(key)));',
     },
@@ -157,7 +160,7 @@ export const MUTANTS = [
   [
     'exclusive extension over shared holders',
     {
-      'extension-over-shared-holders': 'local longest, owner = ${FREE}, nil',
+      'extension-over-shared-holders': 'if not request.is_shared then return nil end',
       'extension-over-shared-holders-in-memory':
         'const isHeld = keys.map((key) => ![undefined, token].includes(server.data.get(key)));',
     },
@@ -165,7 +168,7 @@ export const MUTANTS = [
   [
     'shared extension over an exclusive holder',
     {
-      'shared-extension-over-a-string': "for _, key in ipairs(keys) do call('DEL', key) end",
+      'shared-extension-over-a-string': "if value then return request.since and call('PTTL', key), value end",
       'shared-extension-over-a-string-in-memory':
         'const isHeld = contents.map(({ owner }, index) => owner !== undefined && data.del(keys[index]));',
     },
@@ -195,11 +198,14 @@ export const MUTANTS = [
     },
   ],
   [
-    'barriers not looked at',
-    { 'barriers-not-looked-at': 'local precedes = false', 'barriers-not-looked-at-in-memory': 'return false;' },
+    'writer key not looked at',
+    {
+      'writer-key-not-looked-at': 'local is_later = false',
+      'writer-key-not-looked-at-in-memory': 'if (data) return undefined;',
+    },
   ],
   ['reservation ignores distance', { 'reservation-ignores-distance': 'return SHORTEST_RESERVATION;' }],
-  ['barrier on one master', { 'barrier-on-one-master': 'masters[0]?.ask(request, () => undefined);' }],
+  ['writer key on one master', { 'writer-key-on-one-master': 'masters[0]?.ask(request, () => undefined);' }],
 ].map(([name, lines, model]) => ({ name, lines, isInModel: model !== undefined, firstSeed: FIRST_SEEDS[name] ?? 1 }));
 
 const ANCHORED = /^( *).* (?:\/\/|--) @mutant (.+)$/gm;

@@ -153,11 +153,11 @@ export const PROFILES: Readonly<Record<string, MutantProfile>> = {
   'shared key deleted': { profile: UNDISTURBED },
   'expiry of a shared key only grows': { profile: UNDISTURBED },
   'wake chain stops after one': { profile: UNDISTURBED },
-  'barriers not looked at': { profile: UNDISTURBED },
+  'writer key not looked at': { profile: UNDISTURBED },
   'work begins among other reactions': {
     profile: { ...UNDISTURBED, blocking: 1, ttls: [100, 300], processes: [2], operations: [10, 20] },
   },
-  'barrier on one master': { profile: UNDISTURBED },
+  'writer key on one master': { profile: UNDISTURBED },
 };
 
 /** The schedule that a seed gives for a mutant. */

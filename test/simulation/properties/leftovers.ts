@@ -1,5 +1,4 @@
 import { getEventListeners } from 'node:events';
-import { BARRIER } from '../../../lib/settings/keyspace.js';
 import { isLockKey } from '../lock-keys.js';
 import type { Endpoint } from '../network/endpoint.js';
 import type { SimNode } from '../node.js';
@@ -13,7 +12,7 @@ const STAYS = /\0(?:(?:run|fences)$|state:)/;
 export function checkReleased({ endpoints, scheduler, isQuiet }: World): void {
   for (const endpoint of endpoints) {
     if (endpoint.mayKeepKeys) continue;
-    // All waiters have left their queues and barriers, too, unless a process did not read the answers of a master.
+    // All waiters have left their queues and writer keys, too, unless a process did not read the answers of a master.
     const locks = keysOf(endpoint).filter((key) => isLockKey(key) || (isQuiet && !STAYS.test(key)));
     if (locks.length > 0) fail(scheduler.now, `${endpoint.name} still has ${JSON.stringify(locks)}`);
   }
@@ -27,13 +26,13 @@ export function checkNothingLeft({ endpoints, scheduler }: World): void {
   }
 }
 
-/** Every set of holders, and every barrier, expires exactly when its last member ends, so it blocks no longer than that. */
+/** Every set of holders expires exactly when its last member ends, so it blocks no longer than that. */
 export function checkSharedKeys({ endpoints, scheduler }: World): void {
   for (const { name, server } of endpoints) {
     if (!server) continue;
     const { data } = server;
     for (const key of data.keys()) {
-      const last = isLockKey(key) || key.endsWith(BARRIER) ? data.zrange(key).at(-1) : undefined;
+      const last = isLockKey(key) ? data.zrange(key).at(-1) : undefined;
       if (!last) continue;
       const left = last[1] - Math.floor(server.time() / 1_000);
       if (Math.max(0, left) === data.pttl(key)) continue;

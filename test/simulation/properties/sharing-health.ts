@@ -10,8 +10,8 @@ export const VOTE_WITHIN = 1_000;
 export const WOKEN_WITHIN = 150;
 /** How long a process takes to open its subscription, in milliseconds. */
 const SUBSCRIBED_WITHIN = 400;
-/** How long an exclusive request takes at most until it stands at the barriers, without faults, in milliseconds. */
-const STANDS_WITHIN = 200;
+/** How long an exclusive request takes at most until it has the writer keys, without faults, in milliseconds. */
+const DEFERS_WITHIN = 200;
 /** How long a process takes at most to connect to masters without faults, in milliseconds. */
 const CONNECTED_WITHIN = 200;
 
@@ -49,8 +49,8 @@ export class SharingHealth {
   }
 
   /**
-   * A lock was granted. Without faults, no shared request gets it that came after an exclusive one which stands at the
-   * barriers, because only shared holders have kept it from getting the lock.
+   * A lock was granted. Without faults, no shared request gets it that came after an exclusive one which has the
+   * writer keys, because only shared holders have kept it from getting the lock.
    */
   noteOrder({ name, node, operation, askedAt }: Actor): void {
     const { actors, schedule, scheduler } = this.world;
@@ -65,13 +65,13 @@ export class SharingHealth {
     const { resources, wait } = waiter.operation;
     const startedAt = schedule.processes[waiter.node.index]?.startsAt ?? 0;
     const votesAt = isKnown ? startedAt + CONNECTED_WITHIN : this.world.health.longestTtl + VOTE_WITHIN + startedAt;
-    const mayStand = resources.length === 1 && wait > 0 && waiter.askedAt > votesAt;
-    // It stands there only once it is the first in its own process.
+    const mayDefer = resources.length === 1 && wait > 0 && waiter.askedAt > votesAt;
+    // It has them only once it is the first in its own process.
     const isFirst = !actors.some(
       (other) => other !== waiter && other.node === waiter.node && areRivals(other.operation, waiter.operation),
     );
-    if (!mayStand || !isFirst || askedAt < waiter.askedAt + STANDS_WITHIN) return;
-    const message = `${name} was served before ${waiter.name}, which stood at the barriers`;
+    if (!mayDefer || !isFirst || askedAt < waiter.askedAt + DEFERS_WITHIN) return;
+    const message = `${name} was served before ${waiter.name}, which had the writer keys`;
     this.world.report(new Violation('first come, first served', scheduler.now, message));
   }
 

@@ -107,7 +107,7 @@ function answerAll(server: Executor, [marker = '', maxTtl, counters = '', ...wha
   return answers;
 }
 
-const UNGATED: ReadonlySet<string> = new Set(['release', 'release_shared', 'leave', 'inspect', 'raise_barrier']);
+const UNGATED: ReadonlySet<string> = new Set(['release', 'leave', 'inspect', 'defer_readers']);
 
 /** Caches the last requests, because a process usually sends the same ones to all masters. */
 const last: { text: string; requests: readonly Parts[] } = { text: '[]', requests: [] };
@@ -124,21 +124,22 @@ function requestsIn([text = '', ...rest]: readonly string[]): readonly Parts[] {
 /** Expands a short request. */
 function whole(parts: Parts | readonly string[]): Parts {
   const [op, key = '', token, third = '', ...ticket] = parts as readonly string[];
-  const [queue, waiter, waited, reserveFor] = ticket;
-  const waiting = queue === undefined ? [] : [[queue], waiter, Number(waited), Number(reserveFor)];
-  if (op === 'take') return ['acquire', [key], token, third, ...waiting];
-  if (op === 'give') return ['release', [key], token, '0', [third]];
-  if (op === 'join') return ['acquire_shared', [key], token, third, [queue], Number(waiter)];
-  if (op === 'part') return ['release_shared', [key], token, [third]];
+  const [fourth = '', waiter, waited, reserveFor] = ticket;
+  const waiting = ticket.length === 0 ? [] : [Number(waited), [fourth], waiter, Number(reserveFor)];
+  if (op === 'take') return ['acquire', [key], token, third, false, ...waiting];
+  if (op === 'give') return ['release', [key], token, '0', [third], 0];
+  if (op === 'join') return ['acquire', [key], token, third, [fourth], Number(waiter)];
+  if (op === 'part') return ['release', [key], token, '0', [third], 1];
   return parts as Parts;
 }
 
 function answer(context: OperationContext, [op, keys, ...rest]: Parts): Reply | typeof NOT_THE_HOLDER {
   switch (op) {
     case 'acquire': {
-      const [token, ttl, queues = [], waiter, waited = 0, reserveFor = 0] = rest as unknown as Acquisition;
+      const [token, ttl, writerKeys, waited = 0, queues = [], waiter, reserveFor = 0] = rest as unknown as Acquisition;
       const queue = waiter === undefined ? undefined : { queues, waiter, waited, reserveFor };
-      return carryOut(context, { op, keys, token, ttl: Number(ttl), queue, withdrawn: false, since: 0 });
+      const sharing = writerKeys === false ? undefined : { writerKeys, waited };
+      return carryOut(context, { op, keys, token, ttl: Number(ttl), queue, sharing, withdrawn: false, since: 0 });
     }
     case 'draw': {
       const [token, counters, atLeast, step] = rest as [string, readonly number[], number, number];
@@ -146,25 +147,27 @@ function answer(context: OperationContext, [op, keys, ...rest]: Parts): Reply | 
       return drawn.kind === 'held' || drawn.kind === 'gone' ? NOT_THE_HOLDER : drawn;
     }
     case 'release': {
-      const [token, keepFor, queues] = rest as [string, string, readonly string[]];
-      return carryOut(context, { ...RELEASE, keys, queues, token, keepFor: Number(keepFor) });
+      const [token, keepFor, queues, isShared] = rest as [string, string, readonly string[], number];
+      const request = { op, keys, queues, token, keepFor: Number(keepFor), ttl: 0 } as const;
+      return carryOut(context, { ...request, isShared: isShared === 1 });
     }
     case 'leave': {
       const [waiter, queues, isShared] = rest as [string, readonly string[], number];
       return carryOut(context, { op, keys, queues, waiter, isShared: isShared === 1 });
     }
-    case 'extend':
-    case 'acquire_shared':
-    case 'extend_shared':
-    case 'pick':
-      return carryOut(context, requestFor(op, keys, rest));
-    case 'release_shared': {
-      const [token, queues] = rest as [string, readonly string[]];
-      return carryOut(context, { ...RELEASE, keys, queues, token, isShared: true });
+    case 'extend': {
+      const [token, ttl, heals, isShared] = rest as [string, string, number, number];
+      const request = { op, keys, token, ttl: Number(ttl), withdrawn: false, since: 0 } as const;
+      return carryOut(context, { ...request, heals: heals === 1, isShared: isShared === 1 });
     }
-    case 'raise_barrier': {
+    case 'pick': {
+      const [token, ttl, queues = [], waiter, waited = 0, reserveFor = 0] = rest as unknown as Pick;
+      const queue = waiter === undefined ? undefined : { queues, waiter, waited, reserveFor };
+      return carryOut(context, { op, keys, token, ttl: Number(ttl), queue, withdrawn: false, since: 0 });
+    }
+    case 'defer_readers': {
       const [waiter, waited] = rest as [string, number?];
-      return carryOut(context, { op: 'raise-barrier', keys: [], barriers: keys, waiter, waited });
+      return carryOut(context, { op: 'defer-readers', keys: [], writerKeys: keys, waiter, waited });
     }
     case 'inspect':
       return carryOut(context, { op, keys, queues: rest[0] as readonly string[] });
@@ -176,37 +179,23 @@ function answer(context: OperationContext, [op, keys, ...rest]: Parts): Reply | 
 }
 
 type Reply = GrantedReply | HeldReply | GoneReply | RefusedReply;
-type Ticket = readonly [queues?: readonly string[], waiter?: string, waited?: number, reserveFor?: number];
-type Acquisition = readonly [token: string, ttl: string, ...ticket: Ticket];
-
-const RELEASE = { op: 'release', keepFor: 0, ttl: 0 } as const;
-
-type SharedParts = readonly [
-  barriers: readonly string[],
-  waited: number,
+type Acquisition = readonly [
+  token: string,
+  ttl: string,
+  writerKeys: readonly string[] | false,
+  waited?: number,
   queues?: readonly string[],
   waiter?: string,
   reserveFor?: number,
 ];
-
-/** A request for an extension, shared keys or a permit. */
-function requestFor(
-  op: 'extend' | 'acquire_shared' | 'extend_shared' | 'pick',
-  keys: readonly string[],
-  [token, life, ...rest]: readonly unknown[],
-): Parameters<typeof carryOut>[1] {
-  const request = { keys, token: token as string, ttl: Number(life), withdrawn: false, since: 0 };
-  const heals = rest[0] === 1;
-  if (op === 'extend') return { op, ...request, heals };
-  if (op === 'extend_shared') return { op: 'extend', ...request, isShared: true, heals };
-  if (op === 'pick') {
-    const [queues = [], waiter, waited = 0, reserveFor = 0] = rest as unknown as Ticket;
-    return { op, ...request, queue: waiter === undefined ? undefined : { queues, waiter, waited, reserveFor } };
-  }
-  const [barriers, waited, queues = [], waiter, reserveFor = 0] = rest as unknown as SharedParts;
-  const queue = waiter === undefined ? undefined : { queues, waiter, waited, reserveFor };
-  return { op: 'acquire', ...request, queue, sharing: { barriers, waited } };
-}
+type Pick = readonly [
+  token: string,
+  ttl: string,
+  queues?: readonly string[],
+  waiter?: string,
+  waited?: number,
+  reserveFor?: number,
+];
 
 function contextOf({ data, faults, lives, publish, time }: Executor, counters: string): OperationContext {
   const microseconds = (): number => (faults.has('floor-ignored') ? 0 : time());

@@ -1,4 +1,4 @@
-import { BARRIER_LIFE, RESERVATION_SCALE } from '../../../lib/masters/master.interface.js';
+import { WRITER_LIFE, RESERVATION_SCALE } from '../../../lib/masters/master.interface.js';
 import { QUEUE_LIFE } from '../../../lib/redis/scripts/constants.js';
 import { QUARANTINED } from '../../../lib/redis/scripts/replies.js';
 import type { OperationContext } from '../../../lib/memory/memory-database.js';
@@ -9,11 +9,11 @@ import { type Database, ReplyError } from './database.js';
 // in lib/memory/operations.ts, which masters in memory share. A change of a script must change its operation, too:
 // model.spec.ts runs both on the same traces and compares them.
 
-/** Lifetimes in milliseconds, as in the scripts: of a queue and of a barrier. That of a reservation is a share of `reservation`. */
+/** Lifetimes in milliseconds, as in the scripts: of a queue and of a writer key. That of a reservation is a share of `reservation`. */
 export const LIVES: OperationContext['lives'] = {
   reservation: RESERVATION_SCALE,
   queue: QUEUE_LIFE,
-  barrier: BARRIER_LIFE,
+  writer: WRITER_LIFE,
 };
 
 /** Seeded faults in a script. Each corresponds to a mutant of the script. */

@@ -3,7 +3,7 @@ import { MAX_CHARACTERS, MAX_NAMES } from '../../../lib/settings/resources.js';
 import { redactedMessageOf, refusalFrom, replyFrom } from '../../../lib/redis/replies.js';
 import { isPlain, RequestEncoder } from '../../../lib/redis/request-encoding.js';
 import { type PendingRequest, RequestQueue } from '../../../lib/redis/request-queue.js';
-import { acquiring, barriersOf, extending, picking, sharing } from '../../support/ask.js';
+import { acquiring, writerKeysOf, extending, picking, sharing } from '../../support/ask.js';
 import { TestClock } from '../support/test-clock.js';
 
 const QUEUE = { queues: ['queue of a'], waiter: 'me', waited: 12.3, reserveFor: 50 };
@@ -46,7 +46,7 @@ describe('Any other requests', () => {
   it('are sent as one JSON text', () => {
     const encoder = new RequestEncoder();
     expect(decoded(encoder.encode([extending(['a', 'b'], 'secret', 5)], true))).toEqual([
-      ['extend', ['a', 'b'], 'secret', '5', 0],
+      ['extend', ['a', 'b'], 'secret', '5', 0, 0],
     ]);
     expect(decoded(encoder.encode([acquisition, release], true))).toEqual([
       ['take', 'a', 'secret', '1000', 'queue of a', 'me', '13', '50'],
@@ -54,7 +54,7 @@ describe('Any other requests', () => {
     ]);
     const pair = acquiring(['a', 'b'], 'secret', { ttl: 5, queue: QUEUE });
     expect(decoded(encoder.encode([pair], true))).toEqual([
-      ['acquire', ['a', 'b'], 'secret', '5', ['queue of a'], 'me', 12, 50],
+      ['acquire', ['a', 'b'], 'secret', '5', false, 12, ['queue of a'], 'me', 50],
     ]);
   });
 });
@@ -66,19 +66,19 @@ describe('A request for shared keys', () => {
 
   it('is never sent as one for an exclusive key', () => {
     expect(encoded(shared)).toEqual([
-      ['acquire_shared', ['a'], 'secret', '1000', barriersOf(['a']), 12, ['queue of a'], 'me', 50],
+      ['acquire', ['a'], 'secret', '1000', writerKeysOf(['a']), 12, ['queue of a'], 'me', 50],
     ]);
     const released = new RequestEncoder().encode([{ ...release, isShared: true }], true);
     expect(released).toEqual(['part', 'a', 'secret', 'queue of a']);
     expect(encoded({ ...extending(['a'], 'secret', 5), isShared: true })).toEqual([
-      ['extend_shared', ['a'], 'secret', '5', 0],
+      ['extend', ['a'], 'secret', '5', 0, 1],
     ]);
     expect([isPlain(sharing(['a'], 'secret')), isPlain(acquiring(['a'], 'secret'))]).toEqual([false, true]);
   });
 
   it('has no place in a queue if this process would not be notified', () => {
-    const barrier = barriersOf(['a'])[0];
-    expect(new RequestEncoder().encode([shared], false)).toEqual(['join', 'a', 'secret', '1000', barrier, '13']);
+    const writerKey = writerKeysOf(['a'])[0];
+    expect(new RequestEncoder().encode([shared], false)).toEqual(['join', 'a', 'secret', '1000', writerKey, '13']);
   });
 
   it('leaves the queue as the waiter that it is', () => {
@@ -89,11 +89,11 @@ describe('A request for shared keys', () => {
     ]);
   });
 
-  it('is kept waiting by a barrier that is named like the keys', () => {
-    const want = { op: 'raise-barrier', keys: ['a'], barriers: barriersOf(['a']), waiter: 'me' } as const;
+  it('is kept waiting by a writer key that is named like the key', () => {
+    const want = { op: 'defer-readers', keys: ['a'], writerKeys: writerKeysOf(['a']), waiter: 'me' } as const;
     expect(encoded({ ...want, waited: 12.3 }, { ...want, waited: undefined })).toEqual([
-      ['raise_barrier', barriersOf(['a']), 'me', 12],
-      ['raise_barrier', barriersOf(['a']), 'me'],
+      ['defer_readers', writerKeysOf(['a']), 'me', 12],
+      ['defer_readers', writerKeysOf(['a']), 'me'],
     ]);
   });
 });

@@ -9,9 +9,9 @@ const keyspace = new Keyspace('lock:');
 
 /** All names of a lock or a permit. */
 function namesOf(resource: string): string[] {
-  const { keys, queues, barriers } = keyspace.namesOf([resource]);
+  const { keys, queues, writerKeys } = keyspace.namesOf([resource]);
   const permits = keyspace.namesOfSlots(resource, [0, 12]);
-  return [...keys, ...queues, ...barriers, keyspace.stateOf(resource), ...permits.keys, ...permits.queues];
+  return [...keys, ...queues, ...writerKeys, keyspace.stateOf(resource), ...permits.keys, ...permits.queues];
 }
 
 /** As a server finds it. */
