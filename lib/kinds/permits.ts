@@ -1,83 +1,43 @@
-import { type KeyNames, type Keyspace, NUL } from '../settings/keyspace.js';
-import type { Random } from '../redlock/holder.js';
+import type { PickRequest, QueueTicket } from '../masters/master.interface.js';
+import type { Instant } from '../redlock/clock.js';
+import { type KeyNames, NUL } from '../settings/keyspace.js';
 import type { Failure, Step } from '../waiting/transitions.js';
+import { NamedKeys } from './kind.js';
+import type { PermitBook } from './permit-book.js';
 
-interface Usage {
-  // How many calls hold or try to take each: more than one only if instances differ in the number of permits.
-  readonly used: Map<number, number>;
-  // Not used again since.
-  readonly released: Set<number>;
-  // By the number of permits.
-  readonly names: Map<number, KeyNames>;
-}
-
-// Which permits this process uses, so that it does not try to take them once more.
-export class PermitBook {
-  private readonly usages = new Map<string, Usage>();
-
-  constructor(
-    private readonly keyspace: Keyspace,
-    private readonly random: Random,
-  ) {}
-
-  allOf(resource: string, permits: number): KeyNames {
-    const names = this.usages.get(resource)?.names;
-    const known = names?.get(permits);
-    if (known) return known;
-    const slots = Array.from({ length: permits }, (_, slot) => slot);
-    const all = this.keyspace.namesOfSlots(resource, slots);
-    names?.set(permits, all);
-    return all;
+// One of the permits of a resource or, as long as none is chosen, all of them.
+export class PermitKey extends NamedKeys {
+  constructor(private current: KeyNames) {
+    super();
   }
 
-  namesOf(resource: string, slot: number): KeyNames {
-    return this.keyspace.namesOfSlots(resource, [slot]);
+  get names(): KeyNames {
+    return this.current;
   }
 
-  // One that this process has released is likely to be free.
-  firstOf(resource: string, permits: number): number {
-    const usage = this.usages.get(resource);
-    for (const slot of usage?.released ?? []) if (slot < permits) return slot;
-    return this.orderOf(resource, permits)[0] ?? this.startOf(permits);
+  get isShared(): boolean {
+    return false;
   }
 
-  // From a random one on, so that processes do not try the same ones.
-  orderOf(resource: string, permits: number): readonly number[] {
-    const used = this.usages.get(resource)?.used;
-    const start = this.startOf(permits);
-    const slots = Array.from({ length: permits }, (_, i) => (start + i) % permits);
-    return slots.filter((slot) => !used?.has(slot));
+  get slot(): number | undefined {
+    return this.current.slot;
   }
 
-  claim(resource: string, slot: number): void {
-    const { used, released } = this.usageOf(resource);
-    used.set(slot, (used.get(slot) ?? 0) + 1);
-    released.delete(slot);
+  // One of these keys.
+  // Protocol 11.10
+  pick(
+    keys: readonly string[],
+    token: string,
+    ttl: number,
+    since: Instant,
+    queue: QueueTicket | undefined,
+  ): PickRequest {
+    return { op: 'pick', keys, token, ttl, since: since.monotonic, withdrawn: false, queue };
   }
 
-  free(resource: string, slot: number, isReleased: boolean): void {
-    const usage = this.usages.get(resource);
-    if (!usage) return;
-    const { used, released } = usage;
-    const left = (used.get(slot) ?? 1) - 1;
-    if (left > 0) used.set(slot, left);
-    else used.delete(slot);
-    if (left === 0 && isReleased) released.add(slot);
-    // What is left is only likely to be free.
-    if (used.size === 0) this.usages.delete(resource);
-  }
-
-  private startOf(permits: number): number {
-    return Math.floor(this.random.fraction() * permits) % permits;
-  }
-
-  private usageOf(resource: string): Usage {
-    let usage = this.usages.get(resource);
-    if (!usage) {
-      usage = { used: new Map(), released: new Set(), names: new Map() };
-      this.usages.set(resource, usage);
-    }
-    return usage;
+  // Until one is taken, the key to release is not known.
+  choose(namesOf: (key: string) => KeyNames, key: string | undefined): void {
+    if (key !== undefined) this.current = namesOf(key);
   }
 }
 

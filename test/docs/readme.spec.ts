@@ -57,9 +57,9 @@ const EVENTS: Record<keyof api.LockObserver, true> = {
   woken: true,
 };
 
-const OPERATIONS: Record<Exclude<MasterRequest['op'], 'raise-barrier' | 'defer-readers'>, true> = {
+const OPERATIONS: Record<MasterRequest['op'], true> = {
   ...{ acquire: true, pick: true, extend: true, draw: true, release: true, leave: true, inspect: true, probe: true },
-  ...{ 'open-state': true, 'write-state': true, 'read-state': true },
+  ...{ 'defer-readers': true, 'open-state': true, 'write-state': true, 'read-state': true },
 };
 
 const ANSWERS: Record<MasterReply['kind'] | 'not-asked', true> = {

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { PermitBook } from '../../../lib/kinds/permits.js';
+import { PermitBook } from '../../../lib/kinds/permit-book.js';
 import { Keyspace } from '../../../lib/settings/keyspace.js';
 import type { Lock } from '../../../lib/locks/lock.js';
 import { Rig } from '../support/rig.js';

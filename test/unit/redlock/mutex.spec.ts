@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { ExclusiveKeys } from '../../../lib/kinds/kind.js';
+import { ExclusiveKeys } from '../../../lib/kinds/exclusive.js';
 import { ExtensionReplies } from '../../../lib/redlock/loss.js';
 import { Mutex } from '../../../lib/redlock/mutex.js';
 import { PendingReleases } from '../../../lib/redlock/round.js';
