@@ -10,7 +10,9 @@ export async function homePage(groups) {
   const [sentence] = /^.*?\.(?= |$)/.exec(summary);
   const doors = groups.filter(({ about }) => about !== undefined).map(doorTo);
   const template = await readFile(join(import.meta.dirname, 'home.md'), 'utf8');
-  const parts = { sentence, install, code, version, doors: doors.join('\n\n') };
+  const [[target, , title]] = groups[0].pages;
+  const start = `${install}\n\n[${title}](./${target})`;
+  const parts = { sentence, start, code, version, doors: doors.join('\n\n') };
   return template.replace(/<!-- (\w+) -->/g, (comment, name) => parts[name] ?? comment);
 }
 

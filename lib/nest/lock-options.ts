@@ -96,7 +96,7 @@ export interface LockInterceptorOptions extends DeclaredLockOptions {
    * What happens if another holder keeps the resource until `wait` ends. `'throw'`: the request fails with a
    * `LockNotAcquiredError`. `{ status }`: the response has this HTTP status and no body, and `wait` defaults to `0`; an
    * `@HttpCode` of the handler takes precedence, and a handler of another protocol than HTTP gives `undefined`. A
-   * function: the handler gives the result of the function. An outage always throws.
+   * function: the handler gives the result of the function, which may be an Observable. An outage always throws.
    * @default 'throw'
    */
   onLocked?: 'throw' | LockedStatus | ((error: LockNotAcquiredError) => unknown);

@@ -30,7 +30,7 @@ const DONE = Promise.resolve();
 const SHORT = 4;
 
 // The `then` of a query begins its work, and belongs to the call chain. A promise has begun before.
-function begun<T>(returned: T): T {
+export function begun<T>(returned: T): T {
   const then: unknown = (returned as Partial<PromiseLike<unknown>> | null | undefined)?.then;
   // Not by its class: queries of some packages extend Promise.
   if (typeof then !== 'function' || then === Promise.prototype.then) return returned;
@@ -50,7 +50,7 @@ export class LockScope {
 
   private constructor(
     readonly lock: Lock,
-    private readonly context: LockContext,
+    readonly context: LockContext,
     private readonly shared: { users: number },
   ) {}
 

@@ -10,7 +10,7 @@ import {
   type Type,
 } from '@nestjs/common';
 import { STATUS_CODES } from 'node:http';
-import { Observable } from 'rxjs';
+import { isObservable, last, Observable, of, tap } from 'rxjs';
 import { isLockError } from '../errors.js';
 import { RedlockConfigError } from '../settings/config.error.js';
 import type { Duration } from '../settings/duration.js';
@@ -27,12 +27,12 @@ import {
 } from './lock-options.js';
 import { checkLockService, tokenFor } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';
-import { handlerOf, type HandlerShape, LockedStream, responseOf } from './locked-stream.js';
+import { handlerOf, type HandlerShape } from './handler-shape.js';
+import { HttpExchange } from './http-exchange.js';
+import { clientGone, LockedStream } from './locked-stream.js';
 import { LOCK_INTERCEPTOR } from './interceptor-check.js';
+import { holdSseHeaders, isSse } from './sse-headers.js';
 import { acquireOrFallback } from './with-lock.decorator.js';
-
-// Proxies log this status for a client that disconnects before the response.
-const CLIENT_CLOSED_REQUEST = 499;
 
 /** What to lock: fixed, or computed from the execution context. */
 export type LockInterceptorKey = LockResource | ((context: ExecutionContext) => LockResource | Promise<LockResource>);
@@ -62,15 +62,12 @@ const OPTIONS = {
  * @UseInterceptors(LockInterceptor((context) => `cart:${context.switchToHttp().getRequest().params.id}`, '5s'))
  * ```
  *
- * A client that disconnects ends the wait for the lock, without a line in the log (interceptors and filters outside
- * this one see an `HttpException` with the status 499). It does not end the lock of a handler that is still running.
- * The same applies to an interceptor that times out, if it is listed before this one; an interceptor inside the lock
- * ends the lock with its error.
+ * The lock ends when the handler has settled and its response has ended, whoever has left or given up meanwhile. A client
+ * that disconnects ends the wait for the lock, without a line in the log (interceptors and filters outside this one see an
+ * `HttpException` with the status 499). The same applies to an interceptor that times out, if it is listed before this one.
  *
- * A stream whose listener leaves is torn down, and its lock is released. Before the first value, Nest does not show
- * whether a handler runs a promise, which needs its lock until it settles, or returns an Observable. The handler counts
- * as an Observable if its declared return type is `Observable` (or a `Subject`), and otherwise from its first value on.
- * Declare the return type if the first value may be late.
+ * An Observable whose listener leaves is torn down, and its lock is released; so is the lock of a stream whose client has
+ * left.
  *
  * @param key what to lock: a name, several names to acquire together, or a function of the execution context, which may
  * throw an `HttpException`
@@ -125,12 +122,12 @@ export function LockInterceptor(
 
     intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
       return new Observable((subscriber) => {
-        const response = responseOf(context);
+        const exchange = HttpExchange.of(context);
         const waiting = new AbortController();
-        // Nest answers an HttpException without a line in the log, and a 4xx status blames the client, not the server.
-        const stopWaiting = (): void => waiting.abort(new HttpException('the client has gone', CLIENT_CLOSED_REQUEST));
-        if (response?.destroyed) stopWaiting();
-        response?.once('close', stopWaiting);
+        const stopWaiting = (): void => waiting.abort(clientGone());
+        if (exchange?.isOver) stopWaiting();
+        const stopWatching = exchange?.onOver(stopWaiting);
+        const sendHeaders = exchange && isSse(context) ? holdSseHeaders(exchange.response) : undefined;
 
         const lockedRun = async (): Promise<LockedStream | undefined> => {
           const handler = handlerOf(context);
@@ -142,19 +139,24 @@ export function LockInterceptor(
             { ...this.options, signal: waiting.signal },
             where,
           );
-          if (!('otherwise' in hold)) return new LockedStream(hold, next, subscriber, response, handler);
-          if (response) answerWith(context, handler, this.status, hold.otherwise);
-          subscriber.next(hold.otherwise);
-          subscriber.complete();
+          endOfWait();
+          if (!('otherwise' in hold)) return new LockedStream(hold, next, subscriber, exchange, handler);
+          const { otherwise } = hold;
+          const results = isObservable(otherwise) ? otherwise : of(otherwise);
+          (exchange ? answers(context, handler, this.status, results) : results).subscribe(subscriber);
           return undefined;
         };
-        const started = lockedRun()
-          .catch((error: unknown) => {
-            subscriber.error(error);
-            return undefined;
-          })
-          .finally(() => response?.off('close', stopWaiting));
+        const endOfWait = (): void => {
+          stopWatching?.();
+          sendHeaders?.();
+        };
+        const started = lockedRun().catch((error: unknown) => {
+          endOfWait();
+          subscriber.error(error);
+          return undefined;
+        });
         return () => {
+          endOfWait();
           stopWaiting();
           void started.then((stream) => stream?.unsubscribe());
         };
@@ -171,7 +173,7 @@ function requestKeyOf(where: string, context: ExecutionContext, key: unknown): r
   try {
     return resolveResources(`${where}: key`, key);
   } catch (error) {
-    const hasHttpClient = context.getType<string>() === 'graphql' || responseOf(context) !== undefined;
+    const hasHttpClient = context.getType<string>() === 'graphql' || HttpExchange.of(context) !== undefined;
     if (!isLockError(error, 'LOCK_CONFIG') || !hasHttpClient) throw error;
     new Logger('LockInterceptor').debug(
       `${error.message}. The client gets 400 Bad Request: if its request was complete, check what the key function reads`,
@@ -190,12 +192,12 @@ function httpStatusOf(onLocked: unknown): number | undefined {
 }
 
 // Nest sends nothing itself for a handler that has the response, and something else under these decorators.
-function answerWith(
+function answers(
   context: ExecutionContext,
   handler: HandlerShape,
   status: number | undefined,
-  result: unknown,
-): void {
+  results: Observable<unknown>,
+): Observable<unknown> {
   if (status !== undefined && OTHERWISE_SENT.some((key) => Reflect.hasMetadata(key, context.getHandler()))) {
     throw new HttpException(STATUS_CODES[status] ?? '', status);
   }
@@ -204,5 +206,10 @@ function answerWith(
     .switchToHttp()
     .getResponse<{ status(code: number): unknown; send(body: unknown): unknown }>();
   if (status !== undefined) response.status(status);
-  if (handler.answersItself) response.send(result);
+  return handler.answersItself
+    ? results.pipe(
+        last(null, undefined),
+        tap((result) => response.send(result)),
+      )
+    : results;
 }

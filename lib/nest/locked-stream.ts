@@ -1,9 +1,13 @@
-import { type CallHandler, type ExecutionContext, Logger, StreamableFile } from '@nestjs/common';
-import { MetadataScanner } from '@nestjs/core';
+import { type CallHandler, HttpException, Logger } from '@nestjs/common';
 import { defer, type Subscriber, type Subscription } from 'rxjs';
 import { RedlockConfigError } from '../settings/config.error.js';
+import { HandlerCalls } from './handler-calls.js';
+import { type HandlerShape, isAsyncIterable, mayStream } from './handler-shape.js';
+import type { HttpExchange } from './http-exchange.js';
 import type { LockScope } from './lock-scope.js';
-import { returnsObservable } from './lockable-method.js';
+
+// Proxies log this status for a client that disconnects before the response.
+const CLIENT_CLOSED_REQUEST = 499;
 
 // An async function would do the same for one more promise in each call.
 export function rejectOnThrow<T>(run: () => Promise<T>): Promise<T> {
@@ -14,26 +18,36 @@ export function rejectOnThrow<T>(run: () => Promise<T>): Promise<T> {
   }
 }
 
-// Forwards a handler's result under a lock, and releases the lock when the last value has been delivered.
+// Forwards a handler's result under a lock, and releases the lock when the handler has settled, the last value has been
+// delivered, and nothing more of it is written to the response.
 export class LockedStream {
   private readonly source: Subscription | undefined;
+  private readonly calls: HandlerCalls;
+  private readonly stopWatching: (() => void) | undefined;
   private last: unknown;
   private emitted = false;
+  // Nobody receives what is emitted.
+  private left = false;
+  // Nothing more is emitted.
   private over = false;
+  private isSending = false;
+  private released = false;
 
   constructor(
     private readonly hold: LockScope,
     next: CallHandler,
     private readonly subscriber: Subscriber<unknown>,
-    private readonly response: ResponseStream | undefined,
+    private readonly exchange: HttpExchange | undefined,
     private readonly handler: HandlerShape,
   ) {
+    this.calls = new HandlerCalls(handler.method, hold, { check: () => this.check(), settled: () => this.settled() });
     if (subscriber.closed) {
       this.over = true;
-      void hold.end();
+      void this.release();
       return;
     }
     hold.lock.signal.addEventListener('abort', this.onLost, { once: true });
+    this.stopWatching = exchange?.onOver(() => this.endAbandoned());
     // Work that precedes the handler, such as another interceptor, runs on subscription.
     const handle = (): Subscription =>
       defer(() => next.handle()).subscribe({
@@ -51,22 +65,47 @@ export class LockedStream {
   }
 
   unsubscribe(): void {
-    // A handler that has emitted nothing yet may be a promise, which continues and needs its lock. An Observable, or a
-    // response that has already begun, belongs to a stream that may never emit again.
-    const isStream = this.handler.isObservable || this.emitted || this.response?.headersSent;
-    if (isStream) this.abandon();
+    this.left = true;
+    this.leave();
   }
 
-  private abandon(): void {
-    this.tearDown();
-    if (this.over) return;
-    this.over = true;
-    this.release();
+  // A promise continues and needs its lock, and so do interceptors inside of it, which end. A stream may never end.
+  private leave(): void {
+    const { hasBegun, isRunning, gaveObservable } = this.calls;
+    if (!this.over && !isRunning && (hasBegun ? gaveObservable : this.emitted)) this.stop();
+  }
+
+  // Some versions of Nest do not notice that the client of an Observable has left, as with HTTP/2.
+  private endAbandoned(): void {
+    setImmediate(() => {
+      if (this.isStreaming && this.exchange?.isGone) this.fail(clientGone());
+    });
+  }
+
+  private get isStreaming(): boolean {
+    return !this.over && !this.calls.isRunning && this.calls.gaveObservable;
+  }
+
+  // An interceptor inside the lock may have answered while the pipes ran.
+  private check(): void {
+    if (!this.released) return;
+    const requirement =
+      'cannot run the handler after its lock has ended: an interceptor inside the lock did not wait for it';
+    const { where, method } = this.handler;
+    throw new RedlockConfigError(where, method, requirement, `${where} ${requirement}`);
+  }
+
+  private settled(): void {
+    if (this.over) this.conclude();
+    else if (this.left) this.leave();
+    else if (this.isStreaming && this.hold.lock.loss) this.fail(this.hold.lock.loss);
+    else if (this.exchange?.isGone) this.endAbandoned();
   }
 
   private pass(value: unknown): void {
+    this.emitted = true;
     if (this.subscriber.closed) {
-      this.abandon();
+      this.unsubscribe();
       return;
     }
     const { loss } = this.hold.lock;
@@ -74,7 +113,6 @@ export class LockedStream {
       this.fail(loss);
       return;
     }
-    this.emitted = true;
     this.last = value;
     this.subscriber.next(value);
   }
@@ -85,17 +123,18 @@ export class LockedStream {
       this.fail(loss);
       return;
     }
-    if (!this.response && !this.handler.mayIterate && isAsyncIterable(this.last)) {
+    if (!this.exchange && !this.handler.mayIterate && isAsyncIterable(this.last)) {
       this.fail(misplacedStream(this.handler.where, this.last));
       return;
     }
     this.over = true;
-    if (this.response && this.isStillSending(this.response)) {
-      this.finishWithResponse(this.response);
+    this.isSending = this.mayBeSending();
+    if (this.isBeingSent || this.calls.isRunning) {
+      this.subscriber.complete();
+      this.conclude();
       return;
     }
-    this.forget();
-    await this.hold.end();
+    await this.release();
     // The masters may have told at the release that another holder may have had the lock.
     // Protocol 7.6
     const { loss: lossAtEnd } = this.hold.lock;
@@ -105,27 +144,22 @@ export class LockedStream {
 
   // Nest sends all other values at once and as a whole, after the lock was released, so that the next request finds it
   // free.
-  private isStillSending(response: ResponseStream): boolean {
-    if (response.writableEnded || response.destroyed) return false;
+  private mayBeSending(): boolean {
+    if (!this.exchange) return false;
     const { answersItself, isKnown } = this.handler;
-    return answersItself || (!isKnown && this.last === undefined) || mayStream(this.last);
-  }
-
-  // The handler has returned, but its result is still being written to the response.
-  private finishWithResponse(response: ResponseStream): void {
-    const end = (): void => {
-      response.off('finish', end).off('close', end);
-      this.release();
-    };
-    response.once('finish', end).once('close', end);
-    this.subscriber.complete();
+    return answersItself || (!isKnown && this.last === undefined) || mayStream(this.last) || this.exchange.isBegun;
   }
 
   private fail(error: unknown): void {
+    this.stop();
+    this.subscriber.error(error);
+  }
+
+  private stop(): void {
     this.tearDown();
     this.over = true;
-    this.release();
-    this.subscriber.error(error);
+    this.isSending = this.exchange?.isBegun === true;
+    this.conclude();
   }
 
   private failOrReport(error: unknown): void {
@@ -136,8 +170,9 @@ export class LockedStream {
   // A promise may still fail with its own error, which takes precedence. A stream would continue as if it held the
   // lock, so it fails.
   private readonly onLost = (): void => {
-    if (this.over) this.response?.destroy();
-    else if (this.emitted || this.handler.isObservable) this.fail(this.hold.lock.loss);
+    if (this.over) {
+      if (this.isSending) this.exchange?.response.destroy();
+    } else if (this.emitted || this.isStreaming) this.fail(this.hold.lock.loss);
   };
 
   // The teardown is application code: an error there must not keep the lock.
@@ -149,13 +184,22 @@ export class LockedStream {
     }
   }
 
-  private release(): void {
-    this.forget();
-    void this.hold.end();
+  // The handler may still run after another interceptor has answered, and the response may be written after that.
+  private conclude(): void {
+    if (this.calls.isRunning || this.released) return;
+    if (this.isBeingSent && this.exchange) this.exchange.onEnded(() => void this.release());
+    else void this.release();
   }
 
-  private forget(): void {
+  private get isBeingSent(): boolean {
+    return this.isSending && this.exchange?.isOver === false;
+  }
+
+  private release(): Promise<void> {
+    this.released = true;
+    this.stopWatching?.();
     this.hold.lock.signal.removeEventListener('abort', this.onLost);
+    return this.hold.end();
   }
 }
 
@@ -168,88 +212,9 @@ function report(error: unknown): void {
   }
 }
 
-export interface HandlerShape {
-  // The interceptor and the handler, for messages.
-  readonly where: string;
-  // By its declared type.
-  readonly isObservable: boolean;
-  // It has the response: Nest sends nothing of what it returns.
-  readonly answersItself: boolean;
-  // If not, another function stands in the place of the method, and what it has is unknown.
-  readonly isKnown: boolean;
-  // A subscription of GraphQL is an async iterable, and its lock that of its beginning.
-  readonly mayIterate: boolean;
-}
-
-const SCANNER = new MetadataScanner();
-// The first parts of the keys of Nest's metadata of parameters: those of `@Res` and `@Next`.
-const RESPONSE = /^[12]:/;
-
-export function handlerOf(context: ExecutionContext): HandlerShape {
-  const [owner, handler] = [context.getClass(), context.getHandler()];
-  const prototype = owner.prototype as object;
-  // A decorator may have replaced the method by a function of another name.
-  const isHandler = (name: string): boolean => Reflect.get(prototype, name) === handler;
-  const found = SCANNER.getAllMethodNames(prototype).find(isHandler);
-  const name = found ?? handler.name.replace(/^bound /, '');
-  const parameters = (Reflect.getMetadata('__routeArguments__', owner, name) ?? {}) as object;
-  const answersItself =
-    Object.keys(parameters).some((key) => RESPONSE.test(key)) &&
-    Reflect.getMetadata('__responsePassthrough__', owner, name) !== true;
-  const where = `LockInterceptor on ${owner.name}.${name}`;
-  const mayIterate = context.getType<string>() === 'graphql';
-  return {
-    where,
-    isObservable: returnsObservable(prototype, name),
-    answersItself,
-    isKnown: found !== undefined,
-    mayIterate,
-  };
-}
-
-interface ResponseStream {
-  readonly writableEnded: boolean;
-  readonly destroyed: boolean;
-  readonly headersSent: boolean;
-  once(event: 'finish' | 'close', listener: () => void): this;
-  off(event: 'finish' | 'close', listener: () => void): this;
-  destroy(): unknown;
-}
-
-export function responseOf(context: ExecutionContext): ResponseStream | undefined {
-  if (context.getType() !== 'http') return undefined;
-  const response = context.switchToHttp().getResponse<({ raw?: ResponseStream } & ResponseStream) | undefined>();
-  const stream = response?.raw ?? response;
-  // Packages that run handlers through an ExternalContextCreator may declare their context as HTTP without a response.
-  return typeof stream?.once === 'function' ? stream : undefined;
-}
-
-// A stream, or a plain object around one, as interceptors make them: Nest sends the stream.
-function mayStream(value: unknown): boolean {
-  if (value instanceof StreamableFile || isStream(value)) return true;
-  if (!isPlain(value)) return false;
-  // A getter is code of the application, which Nest runs once.
-  return Object.values(Object.getOwnPropertyDescriptors(value)).some((property) => isStream(property.value));
-}
-
-// A Node or web stream, an async iterable, a web `Response`, or an Express response that the handler returned.
-function isStream(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && ('pipe' in value || 'pipeTo' in value || isIterated(value));
-}
-
-function isIterated(value: object): boolean {
-  return Symbol.asyncIterator in value || Object.prototype.toString.call(value) === '[object Response]';
-}
-
-function isPlain(value: unknown): value is object {
-  if (typeof value !== 'object' || value === null) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
-}
-
-// A stream with its own reader is one of a value that is sent as a whole, as far as Nest knows.
-function isAsyncIterable(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value && !('pipe' in value);
+// Nest answers an HttpException without a line in the log, and a 4xx status blames the client, not the server.
+export function clientGone(): HttpException {
+  return new HttpException('the client has gone', CLIENT_CLOSED_REQUEST);
 }
 
 // Without an HTTP response, nothing shows when all of it was read.

@@ -261,16 +261,12 @@ describe('LockInterceptor on messages of a gateway', () => {
     await expectNothingRuns(lock);
   });
 
-  it('unsubscribes from an undeclared Observable at its first value after the client has disconnected', async () => {
+  it('unsubscribes from an undeclared Observable without values when the client disconnects', async () => {
     client.send('undeclared', 'a');
     await eventually(() => values.observed);
     await client.terminate();
-    await settle();
-    await locks.clock.advance(30_000);
-    expect([locks.held, values.observed]).toEqual([true, true]);
-    values.next({ event: 'n', data: 1 });
-    expect(values.observed).toBe(false);
     await eventually(() => !locks.held);
+    expect(values.observed).toBe(false);
   });
 
   it('releases the lock although the teardown of an Observable throws, and logs the error', async () => {

@@ -1,0 +1,92 @@
+import { isObservable } from 'rxjs';
+import { begun, type LockContext, type LockScope } from './lock-scope.js';
+
+export type Handler = (...args: never[]) => unknown;
+
+const CALLS = new WeakMap<LockScope, HandlerCalls>();
+// The call chains in which each handler may be called.
+const CONTEXTS = new WeakMap<Handler, Set<LockContext>>();
+
+// The calls of a handler under one lock. Nest shows an interceptor only what its subscription emits: not that the handler
+// begins and, if nobody listens any more, not that it ends.
+export class HandlerCalls {
+  hasBegun = false;
+  // The last call gave an Observable.
+  gaveObservable = false;
+  private running = 0;
+
+  constructor(
+    readonly handler: Handler,
+    scope: LockScope,
+    // If `check` throws, the handler does not run.
+    private readonly on: { check(): void; settled(): void },
+  ) {
+    CALLS.set(scope, this);
+    watch(handler, scope.context);
+  }
+
+  get isRunning(): boolean {
+    return this.running > 0;
+  }
+
+  check(): void {
+    this.on.check();
+  }
+
+  begin(): void {
+    this.hasBegun = true;
+    this.running++;
+  }
+
+  settle(result?: unknown): void {
+    this.running--;
+    this.gaveObservable = isObservable(result);
+    this.on.settled();
+  }
+}
+
+// Nest calls a handler as `handler.apply(instance, args)`, whatever runs it.
+function watch(handler: Handler, context: LockContext): void {
+  const known = CONTEXTS.get(handler);
+  if (known) {
+    known.add(context);
+    return;
+  }
+  CONTEXTS.set(handler, new Set([context]));
+  const call = (self: unknown, args: ArrayLike<unknown>): unknown => Function.prototype.apply.call(handler, self, args);
+  const apply = (self: unknown, args: ArrayLike<unknown>): unknown => {
+    const all = callsOf(handler);
+    return all.length === 0 ? call(self, args) : watched(all, () => call(self, args));
+  };
+  Reflect.defineProperty(handler, 'apply', { value: apply, configurable: true, writable: true });
+}
+
+// An interceptor that is listed twice locks twice.
+function callsOf(handler: Handler): readonly HandlerCalls[] {
+  const found: HandlerCalls[] = [];
+  const collect = (scope: LockScope): boolean => {
+    const calls = CALLS.get(scope);
+    if (calls?.handler === handler) found.push(calls);
+    return false;
+  };
+  for (const context of CONTEXTS.get(handler) ?? []) context.find(collect);
+  return found;
+}
+
+function watched(all: readonly HandlerCalls[], call: () => unknown): unknown {
+  const settle = (result?: unknown): void => {
+    for (const calls of all) calls.settle(result);
+  };
+  for (const calls of all) calls.check();
+  for (const calls of all) calls.begin();
+  let result: unknown;
+  try {
+    result = begun(call());
+  } catch (error) {
+    settle();
+    throw error;
+  }
+  if (result instanceof Promise) result.then(settle, () => settle());
+  else settle(result);
+  return result;
+}

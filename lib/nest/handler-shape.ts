@@ -1,0 +1,70 @@
+import { type ExecutionContext, StreamableFile } from '@nestjs/common';
+import { MetadataScanner } from '@nestjs/core';
+import type { Handler } from './handler-calls.js';
+
+export interface HandlerShape {
+  // The interceptor and the handler, for messages.
+  readonly where: string;
+  // What Nest calls.
+  readonly method: Handler;
+  // It has the response: Nest sends nothing of what it returns.
+  readonly answersItself: boolean;
+  // If not, another function stands in the place of the method, and what it has is unknown.
+  readonly isKnown: boolean;
+  // A subscription of GraphQL is an async iterable, and its lock that of its beginning.
+  readonly mayIterate: boolean;
+}
+
+const SCANNER = new MetadataScanner();
+// The first parts of the keys of Nest's metadata of parameters: those of `@Res` and `@Next`.
+const RESPONSE = /^[12]:/;
+
+export function handlerOf(context: ExecutionContext): HandlerShape {
+  const [owner, handler] = [context.getClass(), context.getHandler()];
+  const prototype = owner.prototype as object;
+  // A decorator may have replaced the method by a function of another name.
+  const isHandler = (name: string): boolean => Reflect.get(prototype, name) === handler;
+  const found = SCANNER.getAllMethodNames(prototype).find(isHandler);
+  const name = found ?? handler.name.replace(/^bound /, '');
+  const parameters = (Reflect.getMetadata('__routeArguments__', owner, name) ?? {}) as object;
+  const answersItself =
+    Object.keys(parameters).some((key) => RESPONSE.test(key)) &&
+    Reflect.getMetadata('__responsePassthrough__', owner, name) !== true;
+  const where = `LockInterceptor on ${owner.name}.${name}`;
+  const mayIterate = context.getType<string>() === 'graphql';
+  return {
+    where,
+    method: handler as Handler,
+    answersItself,
+    isKnown: found !== undefined,
+    mayIterate,
+  };
+}
+
+// A stream, or a plain object around one, as interceptors make them: Nest sends the stream.
+export function mayStream(value: unknown): boolean {
+  if (value instanceof StreamableFile || isStream(value)) return true;
+  if (!isPlain(value)) return false;
+  // A getter is code of the application, which Nest runs once.
+  return Object.values(Object.getOwnPropertyDescriptors(value)).some((property) => isStream(property.value));
+}
+
+// A Node or web stream, an async iterable, a web `Response`, or an Express response that the handler returned.
+function isStream(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && ('pipe' in value || 'pipeTo' in value || isIterated(value));
+}
+
+function isIterated(value: object): boolean {
+  return Symbol.asyncIterator in value || Object.prototype.toString.call(value) === '[object Response]';
+}
+
+function isPlain(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+// A stream with its own reader is one of a value that is sent as a whole, as far as Nest knows.
+export function isAsyncIterable(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value && !('pipe' in value);
+}
