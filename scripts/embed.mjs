@@ -28,7 +28,7 @@ function embeddedPage() {
   const files = readdirSync(PAGE)
     .sort()
     .map((name) => {
-      const content = escaped(readFileSync(PAGE + name, 'utf8'));
+      const content = escaped(shortened(readFileSync(PAGE + name, 'utf8')));
       return `  [\n    '${name}',\n    {\n      type: '${TYPES[extname(name)]}',\n      content: \`${content}\`,\n    },\n  ],\n`;
     });
   return [
@@ -38,6 +38,11 @@ function embeddedPage() {
     ...files,
     ']);\n',
   ].join('');
+}
+
+/** Without comments that have lines of their own, and without indentation: no text of the page spans lines. */
+function shortened(text) {
+  return text.replace(/^ *\/\*[\s\S]*?\*\/\n|^ *\/\/.*\n|^ +|^\n/gm, '');
 }
 
 /**
