@@ -4,7 +4,7 @@ import { changeOf, MUTANTS } from './mutants.mjs';
 
 /** More than any mutant should need. */
 const MAX_RUNS = 50_000;
-const MAX_SECONDS = 60;
+const MAX_SECONDS = 180;
 
 /** Runs every mutant until a property detects it, and prints the property. `seed` counts from its first seed. */
 export async function runMutants({ name, workers, seed, runs = MAX_RUNS }, print) {
