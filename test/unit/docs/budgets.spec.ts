@@ -9,16 +9,16 @@ const code = '```ts\n```\n';
 
 describe('The check of the budgets', () => {
   it('finds nothing in pages that use their budgets up', () => {
-    const readme = file('README.md', `${lines(28)}${code}${'a'.repeat(160)}\n${lines(119)}`);
-    const pages = [file('docs/guide.md', 'word '.repeat(44_850)), file('CHANGELOG.md', lines(50_000))];
+    const readme = file('README.md', `${lines(28)}${code}${'a'.repeat(160)}\n${lines(79)}`);
+    const pages = [file('docs/guide.md', 'word '.repeat(44_890)), file('CHANGELOG.md', lines(50_000))];
     expect(budgetProblems([readme, ...pages])).toEqual([]);
   });
 
   it('names the lines of a README that is too long or too wide, or whose first code comes late', () => {
-    const readme = file('README.md', `${lines(29)}${code}${'a'.repeat(161)}\n${lines(119)}`);
+    const readme = file('README.md', `${lines(29)}${code}${'a'.repeat(161)}\n${lines(79)}`);
     expect(budgetProblems([readme])).toEqual([
       { file: 'README.md', line: 32, message: 'has 161 characters, and at most 160 fit' },
-      { file: 'README.md', line: 151, message: 'has 151 lines, and 150 at most' },
+      { file: 'README.md', line: 111, message: 'has 111 lines, and 110 at most' },
       { file: 'README.md', line: 31, message: 'the first TypeScript begins on line 31, and on line 30 at the latest' },
     ]);
   });

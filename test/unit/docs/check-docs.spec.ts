@@ -54,7 +54,7 @@ describe('The check of the documentation', () => {
     const text = `
 # A title with \`code\`, and a [link](quoted.ts)
 
-[There](#a-title-with-code-and-a-link), [there](../../README.md#limits), \`npm test\`, \`lib/redlock/*.ts\`, \`[x](y)\`.
+[There](#a-title-with-code-and-a-link), [there](../../README.md#demo-and-tests), \`npm test\`, \`lib/redlock/*.ts\`, \`[x](y)\`.
 Of an earlier commit: \`0123abc\`, \`lib/gone.ts\`.
 
 \`\`\`sh
