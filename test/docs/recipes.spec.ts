@@ -12,9 +12,6 @@ await mkdir('build', { recursive: true });
 const folder = await mkdtemp(join(process.cwd(), 'build/recipes-'));
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** Uses globals of another test runner: the matrix of consumers runs it. */
-const isForeign = (path: string): boolean => path.endsWith('.vitest.spec.ts');
-
 /**
  * Writes the code blocks that name a file. Their lines keep their numbers, so that a failure points into the document.
  */
@@ -31,23 +28,16 @@ async function write({ name, blocks }: MarkdownFile): Promise<string[]> {
 
 const specs = await write(page);
 // Each import registers the tests of a file.
-for (const spec of specs) if (!isForeign(spec)) await import(spec);
+for (const spec of specs) await import(spec);
 
 describe('The recipes', () => {
   it('include every expected file', () => {
     expect(specs.map((path) => path.slice(folder.length + 1)).sort()).toEqual([
       'docs/testing.md/app.spec.ts',
-      'docs/testing.md/contention.spec.ts',
-      'docs/testing.md/expiry.spec.ts',
       'docs/testing.md/fake-timers.jest.spec.ts',
-      'docs/testing.md/fake-timers.vitest.spec.ts',
-      'docs/testing.md/loss.spec.ts',
+      'docs/testing.md/instances.spec.ts',
       'docs/testing.md/order.service.spec.ts',
-      'docs/testing.md/outage.spec.ts',
-      'docs/testing.md/plain.spec.ts',
       'docs/testing.md/report.job.spec.ts',
-      'docs/testing.md/report.unit.spec.ts',
-      'docs/testing.md/sharing.spec.ts',
     ]);
   });
 });

@@ -66,7 +66,9 @@ async function generate(name, tarball, node) {
   await refresh(app, `${manifest} ${packages.join(' ')} ${tarball}`, () => npmInstall(app, ...packages, tarball));
 
   const { blocks } = await readMarkdown(join(root, 'docs/testing.md'));
-  const recipes = blocks.filter(({ language, fileName }) => language === 'ts' && fileName !== undefined);
+  const recipes = blocks
+    .filter(({ language, fileName }) => language === 'ts' && fileName !== undefined)
+    .flatMap(forBoth);
   await mkdir(join(app, FOLDER), { recursive: true });
   for (const { fileName, text } of recipes) await writeFile(join(app, FOLDER, fileName), text);
   const [{ text }] = blocks.filter(({ language }) => language === 'json');
@@ -75,6 +77,14 @@ async function generate(name, tarball, node) {
   const commonJs = JSON.parse(JSON.stringify({ ...esm, extensionsToTreatAsEsm: undefined }).replace('es6', 'commonjs'));
   const specs = recipes.map(({ fileName }) => fileName).filter((each) => each.endsWith('.spec.ts'));
   return { app, specs, page: { esm, commonJs }, generated: JSON.parse(manifest).jest };
+}
+
+/** With Vitest, `vi` has the functions of `jest`, as the page says. */
+function forBoth({ fileName, text }) {
+  const recipe = { fileName, text };
+  if (!fileName.includes('.jest.')) return [recipe];
+  const vitest = text.replace(/^import .*'@jest\/globals'.*\n/m, '').replaceAll(/\bjest\.(?=\w+\()/g, 'vi.');
+  return [recipe, { fileName: fileName.replace('.jest.', '.vitest.'), text: vitest }];
 }
 
 async function runRecipes(application, runner, node) {
