@@ -544,7 +544,7 @@ describe('jobs', () => {
     const missing = await run('jobs', 'nosuch');
     expect(missing).toMatchObject({ status: 1, stdout: '' });
     expect(missing.stderr).toContain('the job "nosuch" has no record with the prefix "lock:"');
-    expect(await run('jobs', 'of undefined')).toMatchObject({ status: 2 });
+    expect(await run('jobs', 'undefined')).toMatchObject({ status: 2 });
   });
 
   it('knows the records of applications without a restart guard', async () => {
