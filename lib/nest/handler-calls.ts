@@ -54,7 +54,9 @@ function watch(handler: Handler, context: LockContext): void {
   }
   CONTEXTS.set(handler, new Set([context]));
   const call = (self: unknown, args: ArrayLike<unknown>): unknown => Function.prototype.apply.call(handler, self, args);
-  const apply = (self: unknown, args: ArrayLike<unknown>): unknown => {
+  const apply = function (this: unknown, self: unknown, args: ArrayLike<unknown>): unknown {
+    // A Proxy writes the property into the method that it stands for, and calls that.
+    if (this !== handler) return Reflect.apply(this as Handler, self, args);
     const all = callsOf(handler);
     return all.length === 0 ? call(self, args) : watched(all, () => call(self, args));
   };
@@ -70,7 +72,9 @@ function callsOf(handler: Handler): readonly HandlerCalls[] {
     return false;
   };
   for (const context of CONTEXTS.get(handler) ?? []) context.find(collect);
-  return found;
+  // A handler that dispatches itself begins under the inner lock. If none is left to begin, it is tried again.
+  const inner = found.filter(({ hasBegun }) => !hasBegun);
+  return inner.length > 0 ? inner : found;
 }
 
 function watched(all: readonly HandlerCalls[], call: () => unknown): unknown {

@@ -4,7 +4,7 @@ import { RedlockConfigError } from '../settings/config.error.js';
 import type { Wrapper } from './application-objects.js';
 import { decoratorOf } from './declared-methods.js';
 import { type Fate, type HandlerKind, HANDLERS, KNOWN_METADATA, type Method } from './handlers.js';
-import { callsOverridden, declarationsOf, ownerOf } from './lock-declarations.js';
+import { declarationsOf, methodOf, ownerOf } from './lock-declarations.js';
 
 // Marks the classes that `LockInterceptor` creates, and names them in error messages. A registered symbol, so that two
 // copies of this package recognize each other's classes.
@@ -58,9 +58,21 @@ export function uninterceptedOf(examined: ExaminedClass, fields: Fate): readonly
   return methods.filter(canLackLock).map((method) => `${nameOf(method)} (${method.direct?.what})`);
 }
 
+// Without an interceptor of their own.
 export function hasMessageHandlers(examined: ExaminedClass): boolean {
   return methodsOf(examined, 'locked').some(
-    ({ isController, method }) => isController && Reflect.hasMetadata('microservices:handler_type', method),
+    ({ owner, isController, hasInterceptor, method }) =>
+      isController && !hasInterceptor && !isLocked(owner) && Reflect.hasMetadata('microservices:handler_type', method),
+  );
+}
+
+// By another decorator of this library than `@WithLock`.
+export function hasOtherLock(prototype: object, property: string | symbol): boolean {
+  const method = methodOf(prototype, property);
+  return (
+    (method !== undefined && isLocked(method)) ||
+    isLocked(prototype.constructor) ||
+    (typeof property === 'string' && decoratorOf(prototype, property) !== undefined)
   );
 }
 
@@ -73,7 +85,9 @@ function warningsOfMethod(method: Examined, fields: Fate): readonly string[] {
 function warningsOfClass(owner: NamedClass, methods: readonly Examined[], fields: Fate): readonly string[] {
   const where = `LockInterceptor on class ${owner.name}`;
   const handlers = methods.filter(({ isHandler }) => isHandler);
-  const others = methods.filter(({ isHandler, direct, hasInterceptor }) => !isHandler && !direct && !hasInterceptor);
+  const others = methods.filter(
+    (method) => !method.isHandler && !method.direct && !method.hasInterceptor && !method.hasOwnLock,
+  );
   const possible = others.filter(({ prototype, name, method }) => isMarked(method) || isMarked(prototype, name));
   const mayBeMeantForOthers = handlers.length > 0 || possible.length > 0 || isMarked(owner);
   const direct = methods.filter(canLackLock).flatMap((method) => {
@@ -86,11 +100,11 @@ function warningsOfClass(owner: NamedClass, methods: readonly Examined[], fields
   return direct.length > 0 && !first ? direct : [...direct, unknown(where, first ? nameOf(first) : 'a method of it')];
 }
 
-// The interceptor of an overridden method belongs to that one only.
+// The interceptor of an overridden method belongs to that one only, and runs for no call by `super`.
 function warningsOfOverride(method: Examined): readonly string[] {
   const { prototype, name, owner, isHandler, hasOwnLock } = method;
   const declared = ownerOf(prototype, name);
-  if (!declared || !isHandler || hasOwnLock || isLocked(owner) || callsOverridden(method.method, name)) return [];
+  if (!declared || !isHandler || hasOwnLock || isLocked(owner)) return [];
   const base = interceptedAbove(declared, name);
   if (!base) return [];
   const override = `${declared.constructor.name}.${name}`;

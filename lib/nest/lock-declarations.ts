@@ -38,9 +38,17 @@ export function methodOf(prototype: object, property: string | symbol): object |
   return typeof value === 'function' ? value : undefined;
 }
 
-export function callsOverridden(method: object, property: string | symbol): boolean {
+function callsOverridden(method: object, property: string | symbol): boolean {
   const source = Function.prototype.toString.call(method);
-  return source.includes(typeof property === 'string' ? `super.${property}(` : 'super[');
+  return source.includes(typeof property === 'string' ? `super.${property}` : 'super[');
+}
+
+// Whether the method of this object calls that of `target`, which it overrides, maybe through others between them.
+function reaches(target: object, owner: object, property: string | symbol): boolean {
+  if (owner === target) return true;
+  const method = methodOf(owner, property);
+  const above = ownerOf(Object.getPrototypeOf(owner) as object, property);
+  return Boolean(method && above && callsOverridden(method, property) && reaches(target, above, property));
 }
 
 interface Override {
@@ -59,8 +67,7 @@ export function overridesOf(prototype: object): readonly Override[] {
     if (decided.has(property) || owner === undefined || owner === target) return [];
     decided.add(property);
     if (declarations.some((other) => other.target === owner && other.property === property)) return [];
-    const method = methodOf(owner, property);
-    if (method && callsOverridden(method, property)) return [];
+    if (reaches(target, owner, property)) return [];
     return { declaration, name: `${owner.constructor.name || 'a class without a name'}.${String(property)}` };
   });
 }

@@ -15,6 +15,7 @@ import {
   type ExaminedClass,
   fateOfFields,
   hasMessageHandlers,
+  hasOtherLock,
   isLockInterceptor,
   uninterceptedOf,
 } from './interceptor-check.js';
@@ -169,7 +170,7 @@ export class LockExplorer {
       }
     }
     for (const { declaration, name } of overridesOf(prototype)) {
-      if (!this.isMine(declaration.options.service)) continue;
+      if (!this.isMine(declaration.options.service) || hasOtherLock(prototype, declaration.property)) continue;
       this.note(
         `${declaration.method}: ${name} overrides it without the decorator, and runs without the lock. Repeat @WithLock on ` +
           `${name}, or call the overridden method`,

@@ -188,8 +188,11 @@ describe('LockInterceptor boots with a warning', () => {
     }
     await boot(withLocks({ controllers: [Carts] }));
     expect(warnings()).toEqual([
-      'warn LockInterceptor on Base.one: Carts.one overrides it without the interceptor, and runs without the lock. Repeat it ' +
-        'on Carts.one',
+      ...['one', 'two'].map(
+        (name) =>
+          `warn LockInterceptor on Base.${name}: Carts.${name} overrides it without the interceptor, and runs without the ` +
+          `lock. Repeat it on Carts.${name}`,
+      ),
     ]);
   });
 });

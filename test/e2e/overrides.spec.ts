@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { Controller, Injectable, Scope, type Type } from '@nestjs/common';
-import { type LockedMethodOptions, WithLock } from 'nestjs-redlock';
+import { Controller, Get, Injectable, Scope, type Type, UseInterceptors } from '@nestjs/common';
+import { type LockedMethodOptions, LockInterceptor, WithLock } from 'nestjs-redlock';
 import { boot, closeAll, logs } from './support/applications.js';
 import { Locks } from './support/locks.js';
 
@@ -67,6 +67,34 @@ describe('A method that overrides a decorated one without the decorator boots wi
     }
     await bootWith(Last);
     expect(warnings()).toEqual([warning('Last.run', 'Middle.run')]);
+  });
+
+  it('that calls one between them, which runs without the lock, too', async () => {
+    @Injectable()
+    class Last extends Unlocked {
+      override async run(): Promise<void> {
+        await super.run();
+      }
+    }
+    await bootWith(Last);
+    expect(warnings()).toEqual([warning('Last.run')]);
+  });
+
+  it('not if it calls the decorated one, or another decorator locks it', async () => {
+    @Injectable()
+    class Calling extends Importer {
+      override async run(): Promise<void> {
+        await super.run.call(this);
+      }
+    }
+    @Controller()
+    class Intercepted extends Importer {
+      @Get()
+      @UseInterceptors(LockInterceptor('import'))
+      override async run(): Promise<void> {}
+    }
+    await boot({ imports: [new Locks().module()], providers: [Calling], controllers: [Intercepted] });
+    expect(warnings()).toEqual([]);
   });
 
   it('if its class is the result of a mixin, and its name a symbol', async () => {
