@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { Controller, Get, Param, UseInterceptors } from '@nestjs/common';
+import { Controller, Get, Injectable, UseInterceptors } from '@nestjs/common';
 import { LockInterceptor } from 'nestjs-redlock';
-import { closeAll, listen } from './support/applications.js';
+import { boot, closeAll, externally, listen } from './support/applications.js';
 import { Locks } from './support/locks.js';
 
 afterEach(closeAll);
@@ -32,23 +32,24 @@ describe('LockInterceptor', () => {
     expect(await (await fetch(url)).text()).toBe('locked');
   });
 
-  it('locks a handler that is asked by its own call, which does not wait for it', async () => {
-    const locks = new Locks();
-    const inner: Promise<Response>[] = [];
-    let url = '';
-    @Controller()
+  it('locks a handler that is run by its own call, which does not wait for it', async () => {
+    const ran: string[] = [];
+    const inner: Promise<unknown>[] = [];
+    let run: (id: number) => Promise<unknown> = () => Promise.reject(new Error('not made yet'));
+    @Injectable()
     class Nodes {
-      @Get(':id')
-      @UseInterceptors(
-        LockInterceptor((context) => `node:${context.getArgByIndex<{ params: { id: string } }>(0).params.id}`),
-      )
-      async visit(@Param('id') id: string): Promise<string> {
-        if (id === '1') inner.push(fetch(`${url}/2`));
-        return locks.held ? `locked ${id}` : `not locked ${id}`;
+      @UseInterceptors(LockInterceptor((context) => `node:${context.getArgByIndex<number>(0)}`))
+      async run(id: number): Promise<void> {
+        if (id === 1) inner.push(ended.then(() => run(2)));
+        ran.push(`${id}`);
       }
     }
-    ({ url } = await listen({ imports: [locks.module()], controllers: [Nodes] }));
-    expect(await (await fetch(`${url}/1`)).text()).toBe('locked 1');
-    expect(await (await inner[0]!).text()).toBe('locked 2');
+    const app = await boot({ imports: [new Locks().module()], providers: [Nodes] });
+    run = externally(app, app.get(Nodes), 'bot');
+    const outer = run(1);
+    const ended = outer.then(() => undefined);
+    await outer;
+    await Promise.all(inner);
+    expect(ran).toEqual(['1', '2']);
   });
 });
