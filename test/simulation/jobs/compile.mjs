@@ -5,7 +5,8 @@ import { compile, LIBRARY } from '../compile.mjs';
 const ENTRIES = ['lib/index.ts', 'lib/internal.ts', 'lib/errors.ts'];
 const FOLDERS = [...ENTRIES, ...LIBRARY, 'lib/nest', 'lib/schedule', 'test/simulation'];
 /** What the engine imports of the folders that know Nest. */
-const ENGINE = /schedule\/(job|job-(execution|locks|policy)|ticker|cron-schedule)\.ts$|nest\/lockable-method\.ts$/;
+const ENGINE =
+  /schedule\/(job|job-(execution|locks|policy)|ticker|cron-schedule)\.ts$|nest\/(lockable-method|takers)\.ts$/;
 
 /** Lines of the entries that export other files of those folders. */
 const APART = /^export [^;]*? from '\.\/(?:nest\/(?!lockable-method)|runtime\/)[^;]*;\n/gm;
