@@ -63,7 +63,7 @@ interface CampaignContext {
   readonly fraction: () => number;
 }
 
-// In milliseconds. A wait that ends early would cost the place in the queue.
+// In milliseconds. A wait that ends early would cost the turn in the queue.
 const WAIT = schema.MAX_DURATION;
 // In milliseconds.
 const FIRST_PAUSE = 1_000;

@@ -10,38 +10,23 @@ import type { OwnHolder } from '../waiting/lock-not-acquired.error.js';
 import type { QueueEntry } from '../waiting/process-queue.js';
 import { holderFrom, type LockHolder } from '../redlock/holder.js';
 
-interface HeldCallOptions {
-  readonly resources: readonly string[];
-  readonly call: CallSettings;
-  readonly entry: QueueEntry | undefined;
-  readonly caller: string | undefined;
-  readonly attempts: number;
-  readonly waited: number;
-  readonly letGo: (held: HeldCall, lease: Lease) => void;
-}
-
+type HeldCallOptions = Pick<HeldCall, 'resources' | 'call' | 'entry' | 'caller' | 'attempts' | 'waited' | 'letGo'>;
 // What others read of it.
-interface HeldTerms extends Terms<Lease> {
-  readonly call: CallSettings;
-  readonly caller: string | undefined;
-  readonly attempts: number;
-  // In milliseconds.
-  readonly waited: number;
-  recorder: AcquisitionRecorder | undefined;
-}
+type HeldTerms = Omit<HeldCall, 'entry' | 'letGo'>;
 
 // What a lock keeps of the call that acquired it.
-export class HeldCall implements HeldTerms {
+export class HeldCall implements Terms<Lease> {
   readonly resources: readonly string[];
   readonly call: CallSettings;
   readonly entry: QueueEntry | undefined;
   // The decorated method.
   readonly caller: string | undefined;
   readonly attempts: number;
+  // In milliseconds.
   readonly waited: number;
   // Absent without an observer, and before work has begun.
   recorder: AcquisitionRecorder | undefined;
-  private readonly letGo: (held: HeldCall, lease: Lease) => void;
+  readonly letGo: (held: HeldCall, lease: Lease) => void;
 
   constructor({ resources, call, entry, caller, attempts, waited, letGo }: HeldCallOptions) {
     this.resources = resources;

@@ -58,25 +58,25 @@ interface Refusal {
 function acquireShared(server: OperationContext, request: SharedAcquisition): GrantedReply | HeldReply {
   const { keys, token, ttl, queue, sharing } = request;
   const refusals = keys.map((key, index) => refusalOf(server, request, key, sharing.writerKeys[index] as string));
-  const place = queue && { ...queue, isShared: true };
+  const ticket = queue && { ...queue, isShared: true };
   const [first, ...others] = refusals.filter((refusal) => refusal !== undefined);
   if (first) {
     const times = [first, ...others].map(({ remaining }) => remaining);
-    if (place) {
+    if (ticket) {
       const isHeld = refusals.map((refusal) => refusal !== undefined);
-      queueUp(server, keys, isHeld, { ...place, waited: sharing.waited });
+      queueUp(server, keys, isHeld, { ...ticket, waited: sharing.waited });
       // The older request may sleep: its reservation has ended, and no release follows.
       keys.forEach((key, index) => {
-        if (isHeld[index] && !server.data.exists(key)) wake(server, key, place.queues[index] as string);
+        if (isHeld[index] && !server.data.exists(key)) wake(server, key, ticket.queues[index] as string);
       });
     }
     return heldFor(Math.min(...times) < 0 ? undefined : Math.max(...times), first.content);
   }
   for (const key of keys) enter(server, key, { token, ttl, waiter: queue?.waiter });
-  if (!place) return GRANTED;
-  const hasWaiters = leaveQueues(server, place);
+  if (!ticket) return GRANTED;
+  const hasWaiters = leaveQueues(server, ticket);
   // The processes behind this one in the queue may have the key, too.
-  keys.forEach((key, index) => wake(server, key, place.queues[index] as string)); // @mutant wake-chain-broken-1-in-memory
+  keys.forEach((key, index) => wake(server, key, ticket.queues[index] as string)); // @mutant wake-chain-broken-1-in-memory
   return granted(hasWaiters);
 }
 
@@ -182,17 +182,17 @@ function refusalOf(
 function pick(server: OperationContext, { keys, token, ttl, queue }: PickRequest): GrantedReply | HeldReply {
   const { data } = server;
   const owners = keys.map((key) => data.get(key));
-  const place = queue && { ...queue, queues: queue.queues.slice(0, 1), isShared: false };
+  const ticket = queue && { ...queue, queues: queue.queues.slice(0, 1), isShared: false };
   const isFree = (key: string): boolean => !data.exists(key);
   const own = owners.indexOf(token);
   const reserved = queue ? owners.indexOf(reservedFor(queue.waiter)) : -1;
   const picked = own >= 0 ? own : reserved >= 0 ? reserved : keys.findIndex(isFree);
   if (picked >= 0) {
     hold(server, keys[picked] as string, { token, ttl });
-    const hasWaiters = place !== undefined && leaveQueues(server, place);
+    const hasWaiters = ticket !== undefined && leaveQueues(server, ticket);
     return { kind: 'granted', picked, ...(hasWaiters && { hasWaiters }) };
   }
-  if (place) queueUp(server, keys.slice(0, 1), [true], place);
+  if (ticket) queueUp(server, keys.slice(0, 1), [true], ticket);
   return soonestOf(server, keys);
 }
 

@@ -33,13 +33,13 @@ export function arrivalIn(value: string | undefined): { readonly since: number; 
 // Dead waiters that one release skips, as in the scripts.
 const MAX_SKIPPED = 100;
 
-interface Place {
+interface Ticket {
   readonly queues: readonly string[];
   readonly waiter: string;
   readonly isShared: boolean;
 }
 
-interface Arrival extends Place {
+interface Arrival extends Ticket {
   readonly waited: number;
   readonly reserveFor: number;
 }
@@ -72,23 +72,23 @@ function enqueue(server: OperationContext, queue: string, arrival: Arrival): voi
   attempt(() => data.pexpire(queue, lives.queue));
 }
 
-export function leaveQueues({ data, attempt }: OperationContext, place: Place): boolean {
+export function leaveQueues({ data, attempt }: OperationContext, ticket: Ticket): boolean {
   let hasWaiters = false;
-  for (const queue of place.queues) {
-    attempt(() => data.zrem(queue, memberOf(place)));
+  for (const queue of ticket.queues) {
+    attempt(() => data.zrem(queue, memberOf(ticket)));
     if (data.exists(queue)) hasWaiters = true;
   }
   return hasWaiters;
 }
 
-export function memberOf({ waiter, isShared }: Pick<Place, 'waiter' | 'isShared'>): string {
+export function memberOf({ waiter, isShared }: Pick<Ticket, 'waiter' | 'isShared'>): string {
   return isShared ? sharedMember(waiter) : waiter;
 }
 
 export function dropReservation(
   server: OperationContext,
   key: string,
-  { waiter, isShared }: Pick<Place, 'waiter' | 'isShared'>,
+  { waiter, isShared }: Pick<Ticket, 'waiter' | 'isShared'>,
 ): boolean {
   const { data } = server;
   const reservation = reservedFor(waiter);

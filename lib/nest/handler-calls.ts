@@ -8,7 +8,7 @@ const CALLS = new WeakMap<LockScope, HandlerCalls>();
 const CONTEXTS = new WeakMap<Handler, Set<LockContext>>();
 
 // The calls of a handler under one lock. Nest shows an interceptor only what its subscription emits: not that the handler
-// begins and, if nobody listens any more, not that it ends.
+// begins and, without a subscriber, not that it ends.
 export class HandlerCalls {
   hasBegun = false;
   // The last call gave an Observable.

@@ -19,7 +19,7 @@ export interface HandlerKind {
   readonly what: string;
   readonly fate: Fate | 'fields';
   readonly is: (method: Method) => boolean;
-  // Nest calls these of every class: nobody expects an interceptor of the class to run there.
+  // Nest calls these of every class, and an interceptor of the class is not meant for them.
   readonly isOfEveryClass?: boolean;
   // Why it is not locked; default: Nest runs no interceptors.
   readonly because?: string;

@@ -48,7 +48,7 @@ export class HttpExchange {
     return canEnd(response) ? new HttpExchange(response, reply, request?.raw ?? request ?? {}) : undefined;
   }
 
-  // Nothing more can be written: the response is complete, or nobody can receive it.
+  // Nothing more can be written: the response is complete, or cannot be received.
   get isOver(): boolean {
     return this.response.writableEnded || this.isClosed;
   }
@@ -58,7 +58,7 @@ export class HttpExchange {
     return !this.response.writableEnded && this.isClosed;
   }
 
-  // Somebody writes the response, or said that they would.
+  // The application writes the response, or has taken it over.
   get isBegun(): boolean {
     return this.response.headersSent || this.reply?.sent === true;
   }

@@ -62,9 +62,10 @@ const OPTIONS = {
  * @UseInterceptors(LockInterceptor((context) => `cart:${context.switchToHttp().getRequest().params.id}`, '5s'))
  * ```
  *
- * The lock ends when the handler has settled and its response has ended, whoever has left or given up meanwhile. A client
- * that disconnects ends the wait for the lock, without a line in the log (interceptors and filters outside this one see an
- * `HttpException` with the status 499). The same applies to an interceptor that times out, if it is listed before this one.
+ * The lock ends when the handler has settled and its response has ended, even if the client has left or an interceptor has
+ * given up meanwhile. A client that disconnects ends the wait for the lock, without a line in the log (interceptors and
+ * filters outside this one see an `HttpException` with the status 499). The same applies to an interceptor that times out, if
+ * it is listed before this one.
  *
  * An Observable whose listener leaves is torn down, and its lock is released; so is the lock of a stream whose client has
  * left.

@@ -26,7 +26,7 @@ export class LockedStream {
   private readonly stopWatching: (() => void) | undefined;
   private last: unknown;
   private emitted = false;
-  // Nobody receives what is emitted.
+  // What is emitted has no receiver.
   private left = false;
   // Nothing more is emitted.
   private over = false;

@@ -43,7 +43,7 @@ export function splitLogin(
 }
 
 // The client, and each copy of it, asks before it opens a socket. The values are also written into `shared`, whose owner keeps
-// them out of messages. After an error, whoever opened the client opens it again.
+// them out of messages. After an error, the owner of the client opens it again.
 export function askBeforeConnecting<T extends object>(given: T, login: Login | undefined, shared?: RedisOptions): T {
   if (!login) return given;
   const client = given as unknown as Client;

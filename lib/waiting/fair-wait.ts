@@ -304,7 +304,7 @@ export class FairWait implements Waiting {
     return this.joined;
   }
 
-  // Milliseconds, for its place among the acquisitions of all processes.
+  // Milliseconds, for its turn among the acquisitions of all processes.
   private waitedAt(now: Instant): number {
     return Math.floor(now.monotonic - this.waiter.since.monotonic);
   }

@@ -40,7 +40,7 @@ export class NestedWaiters {
     const waiters = this.waiters.get(queue);
     waiters?.delete(nested);
     if (waiters?.size === 0) this.waiters.delete(queue);
-    // They have one place at the masters, which was that of the removed one.
+    // They have one entry at the masters, which was that of the removed one.
     for (const { waiter } of waiters ?? []) waiter.wake('dequeued');
   }
 }

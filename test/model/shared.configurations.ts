@@ -158,7 +158,7 @@ export const sharedSections: readonly Section[] = [
         'another writer replaces the key':
           'S holds, X waits; T comes, is deferred, and waits; Y comes later, and its key does not defer T',
         'a writer that ends removes the key of another': 'S holds, X and Y wait; Y stops waiting, and T joins S',
-        'the key outlasts its writer': 'S holds, X waits and stops; T is deferred by a key that nobody will remove',
+        'the key outlasts its writer': 'S holds, X waits and stops; T is deferred by a key that no writer will remove',
         'the key of a crashed writer stays': 'S holds, X waits and crashes; T is deferred for ever',
       }),
     ],

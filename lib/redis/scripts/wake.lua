@@ -1,4 +1,4 @@
--- Queues and reservations: who waits, and who is woken. pcall, because locks must not depend on whatever is wrong with a
+-- Queues and reservations: which processes wait, and which is woken. pcall, because locks must not depend on whatever is wrong with a
 -- queue (another type, no permission).
 -- Protocol 5.4, 11.5 and 11.7
 
