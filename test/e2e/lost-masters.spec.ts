@@ -25,6 +25,8 @@ function lines(): string[] {
         .replace(/\d+ ms/g, 'N ms')
         .replace(/\d\d:\d\d:\d\d \(in \d+ s\)/, 'T')
         .replace(/waits \d+\.\d s|waits \d+ ms/g, 'waits')
+        // Masters that come back together are counted together on a busy machine.
+        .replace(/(locks (?:are available|can be taken again)): [23] of 3/, '$1: a quorum of 3')
         // What a connection reports as it breaks depends on the moment.
         .replace(/read ECONNRESET|write EPIPE|the connection broke[a-z ]*/g, 'broken')
         .replace(/connect ECONNREFUSED [abc](: start it, or correct its address)?/g, 'broken'),
@@ -100,7 +102,7 @@ it('An application whose masters are killed under load logs each lost connection
     'warn master a waits after a restart before it votes: it may have lost locks that are held (see restartGuard)',
     'warn locks can be taken from T: 1 of 3 masters vote (a: waits after a restart; b: down, broken)',
     'log master a votes again',
-    'log locks can be taken again: 2 of 3 masters vote',
+    'log locks can be taken again: a quorum of 3 masters vote',
   ]);
   expect(events).toEqual([
     ...['lost', 'lost', 'quorum lost: 1 of 3, false', 'in danger: held', 'expired'],
@@ -142,7 +144,7 @@ it('An application whose masters freeze under load logs silent masters, the lost
   for (const server of frozen) server.resume();
   expect((await nextLines(from + 7, 5)).sort()).toEqual([
     ...ofBoth((name) => `log connected to ${name} again`),
-    'log locks can be taken again: 2 of 3 masters vote',
+    'log locks can be taken again: a quorum of 3 masters vote',
     ...ofBoth((name) => `log master ${name} answers again`),
   ]);
 });
@@ -167,12 +169,12 @@ it('An application that does not wait for its masters logs that no lock can be t
         `warn master ${name} ${waits} before it votes: it may have lost locks that are held (see restartGuard)`,
         `log master ${name} votes again`,
       ]),
-      'log locks are available: 2 of 3 masters vote',
+      'log locks are available: a quorum of 3 masters vote',
     ].sort(),
   );
   // As soon as a majority is connected.
   expect(said.filter(end)).toEqual([expect.stringContaining(waits)]);
-  expect(said.indexOf('log locks are available: 2 of 3 masters vote')).toBeGreaterThanOrEqual(6);
+  expect(said.indexOf('log locks are available: a quorum of 3 masters vote')).toBeGreaterThanOrEqual(6);
 });
 
 describe('An application that closes', () => {
