@@ -1,4 +1,4 @@
-import { type DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { ApplicationConfig, type DiscoveryService, MetadataScanner } from '@nestjs/core';
 import 'reflect-metadata';
 import { RedlockConfigError } from '../settings/config.error.js';
 import type { Wrapper } from './application-objects.js';
@@ -11,6 +11,8 @@ import { declarationsOf, methodOf, ownerOf } from './lock-declarations.js';
 export const LOCK_INTERCEPTOR = Symbol.for('nestjs-redlock:lock-interceptor');
 
 const SCANNER = new MetadataScanner();
+// Since Nest 12, which this tells from Nest 11: neither package shows its version.
+const RUNS_FOR_GATEWAYS = 'getGlobalPreRequestHooks' in ApplicationConfig.prototype;
 const ADVICE = 'Write @WithLock(key, options) on the method instead';
 
 // How an application uses a class.
@@ -60,9 +62,18 @@ export function uninterceptedOf(examined: ExaminedClass, fields: Fate): readonly
 
 // Without an interceptor of their own.
 export function hasMessageHandlers(examined: ExaminedClass): boolean {
+  return examined.isController && hasUnlocked(examined, 'microservices:handler_type');
+}
+
+// Without an interceptor of their own, where those of the whole application do not run for gateways.
+export function hasUnlockedGateways(examined: ExaminedClass): boolean {
+  return !RUNS_FOR_GATEWAYS && hasUnlocked(examined, 'websockets:message_mapping');
+}
+
+function hasUnlocked(examined: ExaminedClass, key: string): boolean {
   return methodsOf(examined, 'locked').some(
-    ({ owner, isController, hasInterceptor, method }) =>
-      isController && !hasInterceptor && !isLocked(owner) && Reflect.hasMetadata('microservices:handler_type', method),
+    ({ owner, hasInterceptor, hasOwnLock, method }) =>
+      !hasInterceptor && !hasOwnLock && !isLocked(owner) && Reflect.hasMetadata(key, method),
   );
 }
 

@@ -16,6 +16,7 @@ import {
   fateOfFields,
   hasMessageHandlers,
   hasOtherLock,
+  hasUnlockedGateways,
   isLockInterceptor,
   uninterceptedOf,
 } from './interceptor-check.js';
@@ -135,6 +136,11 @@ export class LockExplorer {
       this.note(
         `LockInterceptor for all handlers does not lock ${listed(unlocked)}, for which Nest runs no interceptors. Write ` +
           '@WithLock(key, options) on what needs the lock, or the interceptor on the handlers, one by one',
+      );
+    }
+    if (classes.some(hasUnlockedGateways)) {
+      this.note(
+        'LockInterceptor for all handlers does not lock those of gateways before Nest 12. Write the interceptor on their classes',
       );
     }
     if (classes.some(hasMessageHandlers) && hasHttp(this.modules)) {

@@ -270,6 +270,32 @@ describe('LockInterceptor for all handlers', () => {
     expect(warnings()).toEqual([JOBS, HYBRID]);
   });
 
+  it('boots with one of gateways on a version of Nest that runs no interceptors of the application for them', async () => {
+    @WebSocketGateway()
+    class Chat {
+      @SubscribeMessage('run')
+      say(): object {
+        run();
+        return { event: 'done', data: 1 };
+      }
+    }
+    const provider = { provide: APP_INTERCEPTOR, useClass: interceptor };
+    await EXAMPLES['a handler of a gateway']!.call!({
+      providers: [Chat, { provide: APP_INTERCEPTOR, useClass: Recorder }],
+    });
+    await eventually(() => ran > 0);
+    const isLocked = intercepted > 0;
+    await boot(withLocks({ providers: [Chat, provider] }));
+    expect(warnings()).toEqual(
+      isLocked
+        ? []
+        : [
+            'warn LockInterceptor for all handlers does not lock those of gateways before Nest 12. Write the interceptor on their ' +
+              'classes',
+          ],
+    );
+  });
+
   it('boots without one where it locks all handlers', async () => {
     await listen(withLocks({ controllers: [Carts], providers: [{ provide: APP_INTERCEPTOR, useClass: interceptor }] }));
     expect(warnings()).toEqual([]);
