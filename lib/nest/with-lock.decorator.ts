@@ -71,20 +71,20 @@ export type ComposableDecorator = <T>(
 ) => void;
 
 /** The decorator that {@link WithLock} returns. */
-export type LockDecorator<Key extends LockKey> = (<Method extends LockableMethod>(
-  target: object,
-  property: string | symbol,
-  descriptor: TypedPropertyDescriptor<Method> & LockKeyFits<Key, Method>,
-) => void) &
-  ComposableDecorator;
+export type LockDecorator<Key extends LockKey> = ComposableDecorator &
+  (<Method extends LockableMethod>(
+    target: object,
+    property: string | symbol,
+    descriptor: TypedPropertyDescriptor<Method> & LockKeyFits<Key, Method>,
+  ) => void);
 
 /** Like {@link LockDecorator}, for methods whose result may be `undefined`. */
-export type SkippingLockDecorator<Key extends LockKey> = (<Method extends LockableMethod>(
-  target: object,
-  property: string | symbol,
-  descriptor: TypedPropertyDescriptor<Method> & LockKeyFits<Key, Method> & SkipFits<Method>,
-) => void) &
-  ComposableDecorator;
+export type SkippingLockDecorator<Key extends LockKey> = ComposableDecorator &
+  (<Method extends LockableMethod>(
+    target: object,
+    property: string | symbol,
+    descriptor: TypedPropertyDescriptor<Method> & LockKeyFits<Key, Method> & SkipFits<Method>,
+  ) => void);
 
 /**
  * Runs a method under a lock: acquires the lock before the call, extends it meanwhile, and releases it afterwards. For
