@@ -60,7 +60,7 @@ export function refuseTwins(option: string, masters: readonly { readonly name: s
   masters.forEach(({ name }, index) => {
     const first = masters.findIndex((master) => master.name === name);
     if (first === index) return;
-    const requirement = `must be another server than ${option}[${first}]: one server has one vote`;
+    const requirement = `must be another server than ${option}[${first}], an independent one, or be removed: one server has one vote`;
     throw new RedlockConfigError(`${option}[${index}]`, name, requirement);
   });
 }

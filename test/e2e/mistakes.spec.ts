@@ -265,7 +265,8 @@ describe('The text that a user sees explains a mistake in the options of the mod
 describe('The text that a user sees explains a mistake in the masters:', () => {
   const QUOTED = 'be without quotes: JSON keeps them, and so does Docker with an env file';
   const SEPARATED = "be one address: a list has commas between its addresses, and is split there, .split(',')";
-  const twin = (other: string) => `must be another server than masters[0]: one server has one vote, got "${other}"`;
+  const twin = (other: string) =>
+    `must be another server than masters[0], an independent one, or be removed: one server has one vote, got "${other}"`;
   const [master] = memoryMasters();
 
   explains(`RedlockConfigError: masters ${LIST}`, [
