@@ -1,6 +1,7 @@
 import { type ExecutionContext, StreamableFile } from '@nestjs/common';
 import { MetadataScanner } from '@nestjs/core';
 import type { Handler } from './handler-calls.js';
+import type { HttpExchange } from './http-exchange.js';
 
 export interface HandlerShape {
   // The interceptor and the handler, for messages.
@@ -39,6 +40,11 @@ export function handlerOf(context: ExecutionContext): HandlerShape {
     isKnown: found !== undefined,
     mayIterate,
   };
+}
+
+// The client waits, and nothing but the handler answers it.
+export function owesAnswer({ answersItself }: HandlerShape, exchange: HttpExchange | undefined): boolean {
+  return answersItself && exchange?.isOver === false;
 }
 
 // A stream, or a plain object around one, as interceptors make them: Nest sends the stream.

@@ -27,7 +27,7 @@ import {
 } from './lock-options.js';
 import { checkLockService, tokenFor } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';
-import { handlerOf, type HandlerShape } from './handler-shape.js';
+import { handlerOf, type HandlerShape, owesAnswer } from './handler-shape.js';
 import { HttpExchange } from './http-exchange.js';
 import { clientGone, LockedStream } from './locked-stream.js';
 import { LOCK_INTERCEPTOR } from './interceptor-check.js';
@@ -65,7 +65,7 @@ const OPTIONS = {
  * The lock ends when the handler has settled and its response has ended, even if the client has left or an interceptor has
  * given up meanwhile. A client that disconnects ends the wait for the lock, without a line in the log (interceptors and
  * filters outside this one see an `HttpException` with the status 499). The same applies to an interceptor that times out, if
- * it is listed before this one.
+ * it is listed before this one, unless it leaves the answer to a handler with `@Res`.
  *
  * An Observable whose listener leaves is torn down, and its lock is released; so is the lock of a stream whose client has
  * left.
@@ -130,9 +130,11 @@ export function LockInterceptor(
         const stopWatching = exchange?.onOver(stopWaiting);
         const sendHeaders = exchange && isSse(context) ? holdSseHeaders(exchange.response) : undefined;
 
+        const handler = handlerOf(context);
+        const { where } = handler;
+        let isWaiting = true;
+
         const lockedRun = async (): Promise<LockedStream | undefined> => {
-          const handler = handlerOf(context);
-          const { where } = handler;
           const resources = fixed ?? requestKeyOf(where, context, await (key as KeyFunction)(context));
           const hold = await acquireOrFallback(
             this.locks,
@@ -144,19 +146,28 @@ export function LockInterceptor(
           if (!('otherwise' in hold)) return new LockedStream(hold, next, subscriber, exchange, handler);
           const { otherwise } = hold;
           const results = isObservable(otherwise) ? otherwise : of(otherwise);
-          (exchange ? answers(context, handler, this.status, results) : results).subscribe(subscriber);
+          (exchange ? answers(context, handler, this.status, results) : results).subscribe(
+            isLeft() ? { error: cutOff } : subscriber,
+          );
           return undefined;
         };
+        // What gave up has left the answer to the handler.
+        const isLeft = (): boolean => subscriber.closed && owesAnswer(handler, exchange);
+        const cutOff = (): unknown => exchange?.response.destroy();
         const endOfWait = (): void => {
+          isWaiting = false;
           stopWatching?.();
           sendHeaders?.();
         };
         const started = lockedRun().catch((error: unknown) => {
           endOfWait();
+          if (isLeft()) cutOff();
           subscriber.error(error);
           return undefined;
         });
         return () => {
+          // The handler runs in its turn.
+          if (isWaiting && owesAnswer(handler, exchange)) return;
           endOfWait();
           stopWaiting();
           void started.then((stream) => stream?.unsubscribe());

@@ -2,7 +2,7 @@ import { type CallHandler, HttpException, Logger } from '@nestjs/common';
 import { defer, type Subscriber, type Subscription } from 'rxjs';
 import { RedlockConfigError } from '../settings/config.error.js';
 import { HandlerCalls } from './handler-calls.js';
-import { type HandlerShape, isAsyncIterable, mayStream } from './handler-shape.js';
+import { type HandlerShape, isAsyncIterable, mayStream, owesAnswer } from './handler-shape.js';
 import type { HttpExchange } from './http-exchange.js';
 import type { LockScope } from './lock-scope.js';
 
@@ -41,11 +41,12 @@ export class LockedStream {
     private readonly handler: HandlerShape,
   ) {
     this.calls = new HandlerCalls(handler.method, hold, { check: () => this.check(), settled: () => this.settled() });
-    if (subscriber.closed) {
+    if (subscriber.closed && !owesAnswer(handler, exchange)) {
       this.over = true;
       void this.release();
       return;
     }
+    this.left = subscriber.closed;
     hold.lock.signal.addEventListener('abort', this.onLost, { once: true });
     this.stopWatching = exchange?.onOver(() => this.endAbandoned());
     // Work that precedes the handler, such as another interceptor, runs on subscription.
