@@ -1,8 +1,10 @@
 import { describe } from '@jest/globals';
 import { SystemClock } from '../../lib/runtime/system-clock.js';
+import type { RedlockOptions } from '../../lib/settings/options.js';
 import { MemoryMaster } from '../../lib/memory/memory-master.js';
 import { Contender } from '../support/redlocks.js';
 import { type Arena, neverLosesAnUpdate } from './lost-update.js';
+import { ELSEWHERE, meetsExpectations, UNGUARDED } from './expectations.contract.js';
 import { masterContract } from './master.contract.js';
 import { servesNestedCalls } from './nested-calls.js';
 import { sharedWaitingContract } from './sharing-waiting.contract.js';
@@ -37,4 +39,15 @@ describe('Redlock over three MemoryMasters', () => {
   };
   neverLosesAnUpdate(open);
   servesNestedCalls(open);
+  meetsExpectations(async () => {
+    const masters = Array.from({ length: 3 }, (_, i) => new MemoryMaster(new SystemClock(), `memory-${i}`));
+    const contender = (options: RedlockOptions): Contender => new Contender(masters, options);
+    return {
+      contenders: [contender(UNGUARDED), contender(UNGUARDED), contender(ELSEWHERE)],
+      forget: async () => {
+        for (const master of masters) master.flush();
+      },
+      end: async () => undefined,
+    };
+  });
 });

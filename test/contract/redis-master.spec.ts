@@ -4,9 +4,11 @@ import { Redis as Redis5 } from 'ioredis5';
 import { RedisServer } from '../../scripts/redis-servers.mjs';
 import { redisMaster } from '../../lib/redis/master-source.js';
 import type { RedisMasterSource } from '../../lib/redis/source.interface.js';
+import { command } from '../support/command.js';
 import { startMasters } from '../support/masters.js';
 import { Contender } from '../support/redlocks.js';
 import { type Arena, neverLosesAnUpdate } from './lost-update.js';
+import { ELSEWHERE, meetsExpectations, UNGUARDED } from './expectations.contract.js';
 import { connectionContract, masterContract, type MasterStage } from './master.contract.js';
 import { contextOf } from '../support/context.js';
 import { servesNestedCalls } from './nested-calls.js';
@@ -56,6 +58,20 @@ for (const [kind, sourceOf] of Object.entries(sources)) {
     servesNestedCalls(open);
   });
 }
+
+describe('Redlock over three RedisMasters', () => {
+  meetsExpectations(async () => {
+    const masters = await startMasters(3);
+    const [one, two, elsewhere] = await Promise.all(
+      [UNGUARDED, UNGUARDED, ELSEWHERE].map((options) => Contender.on(masters.urls, options)),
+    );
+    return {
+      contenders: [one!, two!, elsewhere!],
+      forget: () => Promise.all(masters.servers.map(({ port }) => command(port, 'FLUSHALL'))),
+      end: () => masters.stop(),
+    };
+  });
+});
 
 async function stage(sourceOf: (server: RedisServer) => RedisMasterSource): Promise<MasterStage> {
   const server = await RedisServer.start();

@@ -16,7 +16,7 @@ import type { RedisMasterSource } from '../../lib/redis/source.interface.js';
 
 /** The algorithm with its own masters, as in an application but without Nest. */
 export class Contender implements AsyncDisposable {
-  private readonly settings;
+  readonly settings;
   readonly redlock: LockManager;
 
   constructor(
