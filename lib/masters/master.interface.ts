@@ -200,8 +200,8 @@ export interface DeferReadersRequest extends KeyRequest {
   readonly writerKeys: readonly string[];
   /** The process, by the name under which it listens. */
   readonly waiter: string;
-  /** Milliseconds that the process has already waited; `undefined` if it waits no more. */
-  readonly waited: number | undefined;
+  /** Milliseconds that the process has already waited. */
+  readonly waited: number;
 }
 
 /** The entry of a waiting process in the queues of some keys on one master. */

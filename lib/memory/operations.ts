@@ -35,6 +35,7 @@ import {
   sharedMember,
 } from './memory-database.js';
 import { arrivalIn, deferralOf, dropReservation, leaveQueues, memberOf, queueUp, wake } from './waiting.js';
+import { WRITER } from '../settings/keyspace.js';
 import {
   compareVersions,
   entryFrom,
@@ -131,12 +132,9 @@ function releaseShared(server: OperationContext, request: ReleaseRequest): Grant
 function deferReaders(server: OperationContext, { writerKeys, waiter, waited }: DeferReadersRequest): GrantedReply {
   const { data, lives } = server;
   for (const key of writerKeys) {
-    const isOurs = arrivalIn(data.get(key))?.writer === waiter;
-    const isFree = !data.exists(key);
-    const arrival = millisecondsOf(server) - (waited ?? 0);
-    if (waited !== undefined && isFree) data.set(key, `${arrival.toFixed(0)} ${waiter}`, lives.writer);
-    else if (waited !== undefined && isOurs) data.pexpire(key, lives.writer);
-    else if (isOurs) data.del(key);
+    const arrival = millisecondsOf(server) - waited;
+    if (!data.exists(key)) data.set(key, `${arrival.toFixed(0)} ${waiter}`, lives.writer);
+    else if (arrivalIn(data.get(key))?.writer === waiter) data.pexpire(key, lives.writer);
   }
   return GRANTED;
 }
@@ -391,11 +389,12 @@ function isReservation(owner: string | undefined): boolean {
   return owner?.startsWith(reservedFor('')) ?? false;
 }
 
-// Protocol 5.7
+// Protocol 5.7 and 11.6
 function leave(server: OperationContext, { keys, queues, waiter, isShared = false }: LeaveRequest): GrantedReply {
   const { data, attempt } = server;
   keys.forEach((key, index) => {
     const queue = queues[index] as string;
+    if (!isShared && arrivalIn(data.get(queue + WRITER))?.writer === waiter) data.del(queue + WRITER);
     attempt(() => data.zrem(queue, memberOf({ waiter, isShared })));
     dropReservation(server, key, { waiter, isShared });
     // Those behind it may be able to take the key, even if it had no reservation.

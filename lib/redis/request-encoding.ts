@@ -62,7 +62,7 @@ function partsOf(request: MasterRequest, mayQueue: boolean): unknown[] {
     }
     case 'defer-readers': {
       const { writerKeys, waiter, waited } = request;
-      return ['defer_readers', writerKeys, waiter, ...(waited === undefined ? [] : [Math.floor(waited)])];
+      return ['defer_readers', writerKeys, waiter, Math.floor(waited)];
     }
     case 'extend':
       return [op, keys, request.token, text(request.ttl), request.heals ? 1 : 0, request.isShared ? 1 : 0];

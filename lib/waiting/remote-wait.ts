@@ -46,30 +46,21 @@ export class RemoteWait {
     if (this.options.names.keys.length > 1 || (!isShared && !this.hasDeferred)) return;
     // Protocol 11.6
     this.hasDeferred = true;
-    this.deferReaders(waited);
+    const { masters, names, listener } = this.options;
+    const { keys, writerKeys } = names;
+    const request = { op: 'defer-readers', keys, writerKeys, waiter: listener, waited } as const;
+    for (const master of masters) master.ask(request, () => undefined); // @mutant writer-key-on-one-master
   }
 
+  // The writer keys also keep out requests for several keys, which wait at other masters.
+  // Protocol 5.7 and 11.6
   leave(): void {
-    // Protocol 5.7
-    // First the writer key: it would keep those that are woken from taking the key.
-    if (this.hasDeferred) this.deferReaders(undefined);
-    this.hasDeferred = false;
-    const { names, isShared, listener } = this.options;
+    const { masters, names, isShared, listener } = this.options;
     const { keys, queues } = names;
     const request = { op: 'leave', keys, queues, waiter: listener, isShared } as const;
-    for (const master of this.queuedAt) master.ask(request, () => undefined);
+    const asked = this.hasDeferred ? masters : this.queuedAt; // @mutant writer-key-left-behind
+    for (const master of asked) master.ask(request, () => undefined);
+    this.hasDeferred = false;
     this.queuedAt.clear();
-  }
-
-  private deferReaders(waited: number | undefined): void {
-    const { masters, names, listener } = this.options;
-    const request = {
-      op: 'defer-readers',
-      keys: names.keys,
-      writerKeys: names.writerKeys,
-      waiter: listener,
-      waited,
-    } as const;
-    for (const master of masters) master.ask(request, () => undefined); // @mutant writer-key-on-one-master
   }
 }

@@ -80,21 +80,23 @@ export function sharedWaitingContract(kind: string, prepare: () => Promise<Stage
       await first.take([key], 20_000);
       await first.want([key], 20_000);
       expect(await second.share([key], 10_000)).toMatchObject({ kind: 'held' });
-      await first.want([key], undefined);
       await first.leave(key);
       await second.wakes();
       expect(await second.share([key], 10_000)).toEqual(GRANTED);
     });
 
     // Protocol 11.7
-    it('defers a woken process while the writer key is older, and wakes no younger one', async () => {
+    it('defers a woken process while the writer key is older, and wakes none until its writer leaves', async () => {
       await ask(acquiring([key], 'writer'));
       await first.share([key], 10_000);
       await second.want([key], 60_000);
       await ask(releasing([key], 'writer'));
       expect(await first.share([key], 10_000)).toMatchObject({ kind: 'held' });
       expect(first.woken).toEqual([]);
-      await second.want([key], undefined);
+      await second.leaveShared(key);
+      expect(first.woken).toEqual([]);
+      await second.leave(key);
+      await first.wakes();
       expect(await first.share([key], 10_000)).toEqual(GRANTED);
     });
 
@@ -116,7 +118,6 @@ export function sharedWaitingContract(kind: string, prepare: () => Promise<Stage
       await ask(releasing([key], 'writer'));
       await second.wakes();
       expect(first.woken).toEqual([]);
-      await second.want([key], undefined);
       expect(await second.take([key], 10_000)).toEqual(GRANTED_AMONG_OTHERS);
     });
 
@@ -130,8 +131,8 @@ export function sharedWaitingContract(kind: string, prepare: () => Promise<Stage
       // Its request was slow, so that it seems to have come later.
       expect(await first.share([key], 10_000)).toMatchObject({ kind: 'held' });
       await second.wakes();
-      await second.want([key], undefined);
       expect(await second.take([key], 20_000)).toEqual(GRANTED_AMONG_OTHERS);
+      await second.leave(key);
       await second.give(key);
       expect(await first.share([key], 10_000)).toEqual(GRANTED);
     });

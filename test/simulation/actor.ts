@@ -219,6 +219,7 @@ export class Actor {
     this.isWaiting = false;
     this.hasFailed = true;
     this.end();
+    this.world.health.sharing.noteFailure(this);
     this.world.trace(this.name, () => `gets nothing: ${String(error)}`);
     if (this.operation.permits !== undefined) this.world.sometimes.reached('all permits were taken');
     if (this.abortedAt !== undefined) {

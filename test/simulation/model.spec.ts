@@ -131,7 +131,7 @@ class Trace {
       case 'unshare':
         return { op: 'release', keys, queues, token, keepFor: 0, ttl, isShared: true };
       case 'want':
-        return { op: 'defer-readers', keys, writerKeys, waiter, waited: chance.happens(0.5) ? waited : undefined };
+        return { op: 'defer-readers', keys, writerKeys, waiter, waited };
       case 'pick': {
         const slots = chance.pick([KEYS, ['b', 'a'], ['b', 'a', 'c']]);
         return {

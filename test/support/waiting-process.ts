@@ -69,8 +69,8 @@ export class Process {
     return this.ask(picking(keys, this.token, { queue }));
   }
 
-  /** Keeps later shared requests out, or waits no more. */
-  want(keys: readonly string[], waited: number | undefined): Promise<MasterReply> {
+  /** Keeps later shared requests out. */
+  want(keys: readonly string[], waited: number): Promise<MasterReply> {
     for (const key of keys) this.known.add(key);
     return this.ask({ op: 'defer-readers', keys, writerKeys: writerKeysOf(keys), waiter: this.name, waited });
   }
@@ -96,7 +96,6 @@ export class Process {
   /** Leaves all that it has or waits for, so that nothing of it wakes a process later. */
   async leaveAll(): Promise<void> {
     for (const key of [...this.known]) {
-      await this.want([key], undefined);
       await this.leave(key);
       await this.leaveShared(key);
       await this.give(key);

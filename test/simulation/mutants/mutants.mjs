@@ -205,6 +205,10 @@ export const MUTANTS = [
     },
   ],
   ['reservation ignores distance', { 'reservation-ignores-distance': 'return SHORTEST_RESERVATION;' }],
+  [
+    'writer key left behind',
+    { 'writer-key-left-behind': 'const asked = this.queuedAt.size > 0 ? this.queuedAt : masters;' },
+  ],
   ['writer key on one master', { 'writer-key-on-one-master': 'masters[0]?.ask(request, () => undefined);' }],
 ].map(([name, lines, model]) => ({ name, lines, isInModel: model !== undefined, firstSeed: FIRST_SEEDS[name] ?? 1 }));
 

@@ -157,6 +157,7 @@ export const PROFILES: Readonly<Record<string, MutantProfile>> = {
   'work begins among other reactions': {
     profile: { ...UNDISTURBED, blocking: 1, ttls: [100, 300], processes: [2], operations: [10, 20] },
   },
+  'writer key left behind': { profile: UNDISTURBED },
   'writer key on one master': { profile: UNDISTURBED },
 };
 

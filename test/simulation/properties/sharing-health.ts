@@ -53,9 +53,8 @@ export class SharingHealth {
    * writer keys, because only shared holders have kept it from getting the lock.
    */
   noteOrder({ name, node, operation, askedAt }: Actor): void {
-    const { actors, schedule, scheduler } = this.world;
+    const { actors, scheduler } = this.world;
     if (operation.mode !== 'shared' || !this.isQuiet) return;
-    const isKnown = schedule.servers.every((server) => server.isKnown);
     const exclusive = actors.filter(
       (other) =>
         other.operation.mode === undefined && areRivals(other.operation, operation) && other.askedAt < Infinity,
@@ -63,9 +62,7 @@ export class SharingHealth {
     const [waiter] = exclusive;
     if (!waiter?.isWaiting || exclusive.length > 1 || waiter.node === node) return;
     const { resources, wait } = waiter.operation;
-    const startedAt = schedule.processes[waiter.node.index]?.startsAt ?? 0;
-    const votesAt = isKnown ? startedAt + CONNECTED_WITHIN : this.world.health.longestTtl + VOTE_WITHIN + startedAt;
-    const mayDefer = resources.length === 1 && wait > 0 && waiter.askedAt > votesAt;
+    const mayDefer = resources.length === 1 && wait > 0 && waiter.askedAt > this.votesAt(waiter);
     // It has them only once it is the first in its own process.
     const isFirst = !actors.some(
       (other) => other !== waiter && other.node === waiter.node && areRivals(other.operation, waiter.operation),
@@ -75,9 +72,39 @@ export class SharingHealth {
     this.world.report(new Violation('first come, first served', scheduler.now, message));
   }
 
+  /** An exclusive request got nothing. The shared ones that only it has kept out are woken, whichever masters they wait at. */
+  noteFailure(writer: Actor): void {
+    const { actors, scheduler } = this.world;
+    const { now } = scheduler;
+    if (!this.isQuiet || writer.operation.mode === 'shared') return;
+    const waiters = actors.filter((other) => other.isWaiting && areRivals(other.operation, writer.operation));
+    for (const waiter of waiters) {
+      const { operation, askedAt, name } = waiter;
+      const others = actors.filter(
+        (other) => other !== writer && areRivals(other.operation, operation) && !areShared(other.operation, operation),
+      );
+      const isKeptOut = others.some((other) => other.askedAt <= now && (!other.isDone || other.operation.minHold > 0));
+      if (operation.mode !== 'shared' || isKeptOut || !this.isListening(waiter) || askedAt < this.votesAt(waiter))
+        continue;
+      scheduler.after(WOKEN_WITHIN, () => {
+        if (!waiter.isWaiting || others.some((other) => other.askedAt >= now && other.askedAt < Infinity)) return;
+        const message = `${name} still waits ${WOKEN_WITHIN} ms after ${writer.name} has given up`;
+        this.world.report(new Violation('a waiter is notified of a release', scheduler.now, message));
+      });
+    }
+  }
+
   /** Whether no fault happens in this run. */
   private get isQuiet(): boolean {
     return this.world.isQuiet && this.world.assumptions.ratesAreNormal;
+  }
+
+  /** When masters surely vote for a process. */
+  private votesAt({ node }: Actor): number {
+    const { schedule, health } = this.world;
+    const startedAt = schedule.processes[node.index]?.startsAt ?? 0;
+    const isKnown = schedule.servers.every((server) => server.isKnown);
+    return startedAt + (isKnown ? CONNECTED_WITHIN : health.longestTtl + VOTE_WITHIN);
   }
 
   /** Whether a process that is in the queue has waited for so long that it listens, and waits on. */

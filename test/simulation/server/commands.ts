@@ -166,7 +166,7 @@ function answer(context: OperationContext, [op, keys, ...rest]: Parts): Reply | 
       return carryOut(context, { op, keys, token, ttl: Number(ttl), queue, withdrawn: false, since: 0 });
     }
     case 'defer_readers': {
-      const [waiter, waited] = rest as [string, number?];
+      const [waiter, waited] = rest as [string, number];
       return carryOut(context, { op: 'defer-readers', keys: [], writerKeys: keys, waiter, waited });
     }
     case 'inspect':

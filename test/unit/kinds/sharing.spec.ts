@@ -87,6 +87,19 @@ describe('Shared locks', () => {
     expect([writer.state, reader.state]).toEqual(['rejected', 'fulfilled']);
   });
 
+  it('of several resources are granted without a timer when an exclusive request for one of them gives up', async () => {
+    await rig.lock('z', { ...SHARED, extend: true });
+    const stop = new AbortController();
+    const writer = await rig.outcomeAfter(10, other.acquire('z', { ...EXCLUSIVE, signal: stop.signal }));
+    // They wait at the home masters of their first resources, of which not all are that of the last one.
+    const readers = ['a', 'b', 'c', 'd', 'e'].map((first) => rig.follow(rig.peer().acquire([first, 'z'], SHARED)));
+    await rig.clock.advance(10);
+    expect(readers.map(({ state }) => state)).toEqual(Array.from(readers, () => 'pending'));
+    stop.abort();
+    await rig.clock.settle();
+    expect([writer, ...readers].map(({ state }) => state)).toEqual(['rejected', ...readers.map(() => 'fulfilled')]);
+  });
+
   it('of several resources are held with others, and granted although an exclusive request for one more waits', async () => {
     const both = await rig.lock(['a', 'b'], { ...SHARED, extend: true });
     const writer = await rig.outcomeAfter(10, other.acquire(['a', 'c'], EXCLUSIVE));
