@@ -1,3 +1,4 @@
+import { validityOf } from '../../lib/redlock/validity.js';
 import { Keyspace } from '../../lib/settings/keyspace.js';
 import type { Chance } from './engine/chance.js';
 import type { Connection } from './network/connection.js';
@@ -343,7 +344,7 @@ export class FaultInjector {
 
   /** Records for how long holders could still rely on the locks that a server is about to lose. */
   private noteLoss({ server, losses }: Place): void {
-    const { scheduler, health } = this.world;
+    const { scheduler, health, settings, schedule } = this.world;
     const { now } = scheduler;
     losses.at = now;
     if (!server) return;
@@ -352,9 +353,11 @@ export class FaultInjector {
       .filter(isLockKey)
       .map((key) => server.data.pttl(key));
     if (left.length === 0) return;
-    losses.lockAt = now;
     // After a clock was set back, keys live longer than any lock.
-    losses.lockUntil = Math.max(losses.lockUntil, now + Math.min(health.longestUsedTtl, Math.max(...left)));
+    const life = Math.min(health.longestUsedTtl, Math.max(...left));
+    // By the slowest clock of a holder, which gives up the drift.
+    const slowest = Math.min(...schedule.processes.map(({ rate }) => rate));
+    losses.lockUntil = Math.max(losses.lockUntil, now + validityOf(settings, life) / slowest);
   }
 
   private nextRun(endpoint: Endpoint): string {

@@ -11,8 +11,7 @@ const GONE_WITHIN = 2;
 export interface Losses {
   /** When it last forgot keys, or let them expire early. */
   at: number;
-  /** The same if one of the keys belonged to a lock, and until when a holder could rely on that lock. */
-  lockAt: number;
+  /** Until when a holder could rely on one of the locks to which they belonged. */
   lockUntil: number;
 }
 
@@ -26,7 +25,7 @@ export interface Place {
 export class Endpoint {
   readonly connections = new Set<Connection>();
   /** The same object as of another address while both lead to one server. */
-  losses: Losses = { at: -Infinity, lockAt: -Infinity, lockUntil: -Infinity };
+  losses: Losses = { at: -Infinity, lockUntil: -Infinity };
   /** The server on this machine while the address leads to the server of another master. */
   own: Place | undefined;
   /** When it last led to another server, possibly that of another master; in true time. */
