@@ -128,7 +128,7 @@ function argumentsOf(request: StateRequest): (string | number)[] {
 }
 
 function replyFrom(values: unknown): MasterReply {
-  const [status, ...rest] = values as readonly string[];
+  const [status, ...rest] = values as readonly [string | number, ...string[]];
   if (status === OTHER_MARKER) return OTHER_DATA;
   if (status === QUARANTINED) return { kind: 'quarantined', reason: '', remaining: Number(rest[0]) };
   if (status === FOREIGN_ENTRY) return FOREIGN;

@@ -111,6 +111,16 @@ const NAMED_USER = /\bUser .+ has no permissions/;
 // The wordings of servers have no secret in them, and a password such as "user" would hide what they say.
 const MISSING_PERMISSION = /^NOPERM (?:this user has no permissions|No permissions to |The user executing the script )/;
 
+// The values for so many requests, and `from` behind them; `undefined` for anything else, which what stands between may
+// answer.
+export function valuesFrom(reply: unknown, requests: number): readonly unknown[] | undefined {
+  if (!Array.isArray(reply)) return undefined;
+  const [first, ...rest] = reply as unknown[];
+  const values =
+    first === WORDS.ALL_FREE ? [...Array<unknown>(requests).fill(WORDS.FREE), ...rest] : (reply as unknown[]);
+  return values.length === requests || values.length === requests + 1 ? values : undefined;
+}
+
 export function replyFrom(reply: unknown): MasterReply {
   if (reply === WORDS.FREE) return GRANTED;
   if (reply === WORDS.FREE_WITH_WAITERS) return GRANTED_WITH_WAITERS;

@@ -3,7 +3,7 @@ import type { Keyspace } from '../settings/keyspace.js';
 import type { MasterReply } from '../masters/master.interface.js';
 import type { Connection } from './connection.js';
 import type { RedisClient, RedisMasterContext } from './redis-client.interface.js';
-import { isReply, replyFrom } from './replies.js';
+import { isReply, replyFrom, valuesFrom } from './replies.js';
 import { type PendingRequest, tokensOf } from './request-queue.js';
 import { runStateRequest, type StateRequest } from './redis-state.js';
 import type { RestartGate } from './restart-gate.js';
@@ -71,23 +71,23 @@ export class ServerCall {
     const { connection } = this.server;
     const problem =
       connection.unreachable() ?? (connection.number === this.connection ? undefined : connection.replaced());
-    const again = this.asked.filter(({ request, reply }) => {
+    const again = this.asked.filter((one) => {
+      const { request } = one;
       const isWithdrawn = 'withdrawn' in request && request.withdrawn;
-      if (isWithdrawn || problem) reply(problem ?? this.failure(noScript));
+      if (isWithdrawn || problem) one.reply(problem ?? this.failure(noScript));
       return !isWithdrawn && !problem;
     });
     if (again.length > 0) this.send('eval', SCRIPT.text, again);
   }
 
-  // What stands between may answer anything.
-  private receive(values: unknown, asked: readonly PendingRequest[]): void {
-    const isExpected = Array.isArray(values) && values.length >= asked.length && values.length <= asked.length + 1;
-    const from: unknown = isExpected ? values[asked.length] : undefined;
+  private receive(reply: unknown, asked: readonly PendingRequest[]): void {
+    const values = valuesFrom(reply, asked.length);
+    const from = values?.[asked.length];
     if (typeof from === 'string') {
       this.server.gate?.pass(from);
       this.server.noteGate();
     }
-    asked.forEach((one, index) => this.deliver(one, this.answerTo(one, isExpected ? values[index] : undefined)));
+    asked.forEach((one, index) => this.deliver(one, this.answerTo(one, values?.[index])));
   }
 
   private deliver(one: PendingRequest, answer: MasterReply): void {

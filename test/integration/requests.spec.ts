@@ -3,6 +3,8 @@ import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
 import { redisMaster } from '../../lib/redis/master-source.js';
 import type { RedisMasterSource } from '../../lib/redis/source.interface.js';
+import { ALL_FREE, FREE } from '../../lib/redis/scripts/replies.js';
+import { SCRIPT } from '../../lib/redis/server-call.js';
 import type { RedisMaster } from '../../lib/redis/redis-master.js';
 import type { RedisServer } from '../../scripts/redis-servers.mjs';
 import { acquiring, ask, drawing, extending, inspecting, releasing } from '../support/ask.js';
@@ -42,6 +44,15 @@ describe.each(Object.entries(sources))('Requests made in one turn (%s)', (_, sou
     const kinds = (await Promise.all(answers)).map(({ kind }) => kind);
     expect(kinds).toEqual([...Array<string>(100).fill('granted'), ...Array<string>(200).fill('gone')]);
     expect(await scriptsRun()).toBe(before + 5);
+  });
+
+  it('are answered by one number if all are granted, which a client decodes sooner', async () => {
+    const run = (...requests: readonly string[][]): Promise<unknown> =>
+      operator.eval(SCRIPT.text, 0, '', 1_000, 'fences', JSON.stringify(requests));
+    const taking = (token: string, key: string): string[] => ['take', key, token, '1000'];
+    expect(await run(taking('mine', 'a'), taking('mine', 'b'))).toEqual([ALL_FREE]);
+    const held = expect.stringMatching(/^held /);
+    expect(await run(taking('other', 'a'), ['give', 'b', 'mine', 'queue'])).toEqual([held, FREE]);
   });
 
   // Protocol 4.8

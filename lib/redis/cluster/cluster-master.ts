@@ -11,7 +11,7 @@ import { reasonOf } from '../connection-problem.js';
 import { placeholderClusterUrlOf } from '../doctor-command.js';
 import type { RedisMasterContext } from '../redis-client.interface.js';
 import { isStateRequest, RedisOperator, runStateRequest, type Scan, type ServerOperator } from '../redis-state.js';
-import { isReply, redactedMessageOf, replyFrom } from '../replies.js';
+import { isReply, redactedMessageOf, replyFrom, valuesFrom } from '../replies.js';
 import { RequestEncoder } from '../request-encoding.js';
 import { type PendingRequest, RequestQueue, tokensOf } from '../request-queue.js';
 import { SCRIPT } from '../server-call.js';
@@ -184,8 +184,9 @@ export class ClusterMaster implements Master {
       const keys = [first.entry, ...first.keys];
       const evaluate = (script: string, args: readonly (string | number)[]): Promise<unknown> =>
         this.client.call('eval', [script, keys.length, ...keys, ...args]);
-      runStateRequest(first, UNGUARDED, evaluate).then(alone.reply, (error: unknown) =>
-        alone.reply(this.failure(error, tokensOf(asked))),
+      runStateRequest(first, UNGUARDED, evaluate).then(
+        (answer) => alone.reply(answer),
+        (error: unknown) => alone.reply(this.failure(error, tokensOf(asked))),
       );
       return;
     }
@@ -193,8 +194,10 @@ export class ClusterMaster implements Master {
     const keys = keysOf(requests, counters);
     const args = ['', 0, counters, ...this.encoder.encode(requests, false)];
     this.client.call(command, [script, keys.length, ...keys, ...args]).then(
-      (values) =>
-        asked.forEach((one, index) => one.reply(this.answerTo(Array.isArray(values) ? values[index] : undefined, one))),
+      (reply) => {
+        const values = valuesFrom(reply, asked.length);
+        asked.forEach((one, index) => one.reply(this.answerTo(values?.[index], one)));
+      },
       (error: unknown) => {
         // What has been withdrawn was followed by its release already: sent again, it would come after it.
         const isUnknown = command === 'evalsha' && isReply(error) && error.message.startsWith('NOSCRIPT');

@@ -3,7 +3,7 @@
 -- keys, by which their node is found.
 -- ARGV: the name of the marker (empty without the guard), the `maxTtl` of the process, the name of the counters, and the
 -- request: its name, with its parts in the further arguments, or a list as JSON.
--- Reply: an answer for each request, then `from` of the marker if one of them passed the gate.
+-- Reply: an answer for each request, or ALL_FREE, then `from` of the marker if one of them passed the gate.
 
 local call, pcall_redis = redis.call, redis.pcall
 local marker, max_ttl, counters, what = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -105,7 +105,7 @@ local function carry_out(name, ...)
   return general(name)(...)
 end
 
-local answers = {}
+local answers, free = {}, 0
 local requests = string.sub(what, 1, 1) == '[' and cjson.decode(what) or { { what, unpack(ARGV, 5) } }
 for _, request in ipairs(requests) do
   -- An error of one request does not affect the others.
@@ -113,6 +113,9 @@ for _, request in ipairs(requests) do
   -- Before Redis 7 an error is a text that begins with its place.
   if not done and type(answer) == 'string' then answer = { err = (string.gsub(answer, '^.-user_script: ?%d+: ', '')) } end
   answers[#answers + 1] = answer
+  if answer == FREE then free = free + 1 end
 end
+-- A client spends more on many answers than on all else that it receives.
+if free > 1 and free == #requests then answers = { ALL_FREE } end
 answers[#answers + 1] = wait == 0 and from or nil
 return answers

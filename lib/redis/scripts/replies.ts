@@ -1,8 +1,11 @@
 // The words of the scripts, each once. Scripts and parser name them by these constants.
 
 // No other token holds a key: the keys were set, refreshed, released, or are free.
+// A number, which a client decodes in half the time of a word.
 // Protocol 4.6
-export const FREE = 'free';
+export const FREE = 1;
+// In place of several answers, each of which would be FREE.
+export const ALL_FREE = 2;
 // The keys were set or released while other processes wait for one of them.
 export const FREE_WITH_WAITERS = 'free, awaited';
 // Another token holds a key. Its remaining milliseconds follow, the number of waiters if that was asked, and its holder.

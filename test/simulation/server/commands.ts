@@ -203,7 +203,7 @@ function contextOf({ data, faults, lives, publish, time }: Executor, counters: s
 }
 
 /** What a script returns for a reply. */
-function statusOf(reply: Reply | typeof NOT_THE_HOLDER): string {
+function statusOf(reply: Reply | typeof NOT_THE_HOLDER): string | number {
   if (reply === NOT_THE_HOLDER) return reply;
   if (reply.kind === 'refused') throw new ReplyError(`${reply.code} ${reply.reason}`);
   if (reply.kind === 'gone') return reply.hasWaiters ? GONE_WITH_WAITERS : GONE;

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { FREE } from '../../../lib/redis/scripts/replies.js';
 import type { MasterReply, MasterRequest } from '../../../lib/masters/master.interface.js';
 import { acquiring, drawing, extending, inspecting, picking, releasing } from '../../support/ask.js';
 import { type FakeReport, fakeMaster, replyError, reportOf } from '../support/fake-client.js';
@@ -191,7 +192,7 @@ describe('A server that waits', () => {
     const { clock, connect, acquire, last, events } = rig();
     await connect({ wait: 9_800, cause: 'new' });
     await acquire();
-    last().resolve(['free', '1700000000000']);
+    last().resolve([FREE, '1700000000000']);
     await clock.settle();
     expect(events.slice(1)).toEqual(['votes again']);
     // The one that notices a silent connection.

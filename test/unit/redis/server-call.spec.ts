@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { MasterReply, MasterRequest } from '../../../lib/masters/master.interface.js';
+import { ALL_FREE, FREE } from '../../../lib/redis/scripts/replies.js';
 import { acquiring, inspecting, releasing } from '../../support/ask.js';
 import { fakeMaster, replyError } from '../support/fake-client.js';
 
@@ -26,7 +27,7 @@ describe('A server that has lost its scripts', () => {
     last().reject(NO_SCRIPT);
     await clock.settle();
     expect([client.names, last().args.slice(1)]).toEqual([['digest', 'text'], args]);
-    last().resolve(['free', '5']);
+    last().resolve([FREE, '5']);
     await clock.settle();
     expect(answers).toEqual([{ kind: 'granted' }]);
     // A text that is refused in this way, too, is not sent a third time.
@@ -91,10 +92,19 @@ describe('The answers of one call', () => {
     expect(master.gate!.marker).toMatch(/-1700000000005$/);
   });
 
+  it('may be one number, if all are granted', async () => {
+    const { clock, ask, answers, last, master } = await rig();
+    await ask(inspecting('c'), acquiring(['a'], 'x'), releasing(['b'], 'y'));
+    last().resolve([ALL_FREE, '1700000000005']);
+    await clock.settle();
+    expect(answers).toEqual([{ kind: 'granted' }, { kind: 'granted' }]);
+    expect(master.gate!.marker).toMatch(/-1700000000005$/);
+  });
+
   it('may be a quarantine for some, while a release is carried out', async () => {
     const { clock, ask, answers, last, master } = await rig();
     await ask(inspecting('c'), acquiring(['a'], 'x'), releasing(['b'], 'y'));
-    last().resolve(['quarantined 3000', 'free']);
+    last().resolve(['quarantined 3000', FREE]);
     await clock.settle();
     expect(answers).toEqual([
       { kind: 'quarantined', reason: 'waits 3.0 s because its data was lost', remaining: 3_000 },
@@ -106,7 +116,7 @@ describe('The answers of one call', () => {
   it('may be an error for one of them', async () => {
     const { clock, ask, answers, last } = await rig();
     await ask(inspecting('c'), acquiring(['a'], 'x'), releasing(['b'], 'y'));
-    last().resolve([replyError('WRONGTYPE Operation against a key'), 'free', '5']);
+    last().resolve([replyError('WRONGTYPE Operation against a key'), FREE, '5']);
     await clock.settle();
     expect(answers).toMatchObject([{ kind: 'refused', code: 'WRONGTYPE' }, { kind: 'granted' }]);
   });
@@ -124,7 +134,7 @@ describe('The answers of one call', () => {
     ['a number', 1],
     ['a text', 'OK'],
     ['too few answers', []],
-    ['too many answers', ['free', '5', '5']],
+    ['too many answers', [FREE, '5', '5']],
     ['an answer of another kind', [{}, '5']],
   ])('are a refusal if something in between answers with %s', async (_, reply) => {
     const { clock, ask, answers, last, master } = await rig();

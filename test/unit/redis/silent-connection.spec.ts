@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { FREE } from '../../../lib/redis/scripts/replies.js';
 import type { MasterReply } from '../../../lib/masters/master.interface.js';
 import { acquiring, extending, inspecting } from '../../support/ask.js';
 import { fakeMaster } from '../support/fake-client.js';
@@ -56,7 +57,7 @@ describe('A connection on which something was asked and nothing arrives', () => 
       await clock.advance(600);
       master.ask(inspecting('b'), () => undefined);
       await clock.settle();
-      last().resolve(['free']);
+      last().resolve([FREE]);
       await clock.settle();
     }
     expect(client.drops).toBe(0);
@@ -64,7 +65,7 @@ describe('A connection on which something was asked and nothing arrives', () => 
 
   it('needs one timer for any number of requests, and none once nothing is asked any more', async () => {
     const { clock, client, master, last } = await asked('50ms');
-    last().resolve(['free']);
+    last().resolve([FREE]);
     await clock.settle();
     for (let i = 0; i < 100; i++) master.ask(acquiring([`k${i}`], 'secret'), () => undefined);
     await clock.settle();
