@@ -35,7 +35,9 @@ class Question implements PendingRequest {
     private readonly explained: ReplyCallback,
   ) {}
 
-  readonly reply = (answer: MasterReply): void => this.master.explain(answer, this.explained);
+  reply(answer: MasterReply): void {
+    this.master.explain(answer, this.explained);
+  }
 }
 
 // A Redis or Valkey server. The requests of one turn of the event loop go to it in one command. It has no time limits:

@@ -1,5 +1,5 @@
 import { type Clock, Condition } from '../redlock/clock.js';
-import type { MasterRequest, ReplyCallback } from '../masters/master.interface.js';
+import type { MasterReply, MasterRequest } from '../masters/master.interface.js';
 import { MAX_NAMES, MAX_CHARACTERS } from '../settings/resources.js';
 import type { Settings } from '../settings/settings.js';
 import { TimeLimit } from '../redlock/time-limit.js';
@@ -21,7 +21,7 @@ const SILENT_AFTER_TIMES = 4;
 
 export interface PendingRequest {
   readonly request: MasterRequest;
-  readonly reply: ReplyCallback;
+  reply(answer: MasterReply): void;
 }
 
 export function tokensOf(asked: readonly PendingRequest[]): readonly string[] {
