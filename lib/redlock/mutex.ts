@@ -3,7 +3,7 @@ import type { MasterReport } from './errors.js';
 import { ExtensionReplies } from './loss.js';
 import type { Primitive } from './primitive.js';
 import { QuorumCall, quorumOf, type SendRequest } from './quorum.js';
-import { type First, type Plan, type Round, type Rules, type SentRound, withdraw, withLast } from './round.js';
+import { type First, type Plan, type Round, type Rules, type SentRound, withdraw } from './round.js';
 import { isSettled, type Reply, type RoundRequest, type Server } from './server.js';
 import { isOpenAt, UnsureMasters } from './unsure-masters.js';
 import { masterTimeoutFor, validityOf } from './validity.js';
@@ -115,7 +115,7 @@ export class Mutex {
         question && !reached.includes(master) ? question : request,
         this.unsure ? (answer) => reply(this.unsure?.counted(master, answer) ?? answer) : reply,
       );
-    const masters = withLast(lost ? all : reached, this.last);
+    const masters = lost ? all : reached;
     releases.begin();
     return new Promise((resolve) => {
       const conclude = (quorumCall: QuorumCall): void => {
@@ -123,7 +123,7 @@ export class Mutex {
         if (quorumCall.isLost) lost?.(quorumCall);
         resolve();
       };
-      new QuorumCall({ masters, send, clock, timeout: timing.masterTimeout, conclude, lossAt, now });
+      new QuorumCall({ masters, last: this.last, send, clock, timeout: timing.masterTimeout, conclude, lossAt, now });
     });
   }
 

@@ -17,6 +17,8 @@ export type SendRequest<S extends Server = Server> = (master: S, reply: (answer:
 
 interface QuorumRequest<S extends Server> {
   readonly masters: readonly S[];
+  // The one that is asked last, if it is one of them; default: the last one.
+  readonly last?: S | undefined;
   // Asks one of them.
   readonly send: SendRequest<S>;
   readonly clock: Clock;
@@ -58,23 +60,28 @@ export class QuorumCall<S extends Server = Server> {
   private readonly settle: (() => void) | undefined;
   private readonly lossAt: number;
 
-  constructor({ masters, send, clock, timeout, conclude, late, settle, lossAt = Infinity, now }: QuorumRequest<S>) {
+  constructor({ masters, last, send, clock, timeout, conclude, late, settle, lossAt, now }: QuorumRequest<S>) {
     this.masters = masters;
     this.conclude = conclude;
     this.late = late;
     this.settle = settle;
-    this.lossAt = lossAt;
+    this.lossAt = lossAt ?? masters.length + 1;
     this.quorum = quorumOf(masters.length);
     this.pending = masters.length;
     // A copy has no holes as `new Array(length)` has, and room for just these.
     const answers: unknown[] = masters.slice();
     this.answers = answers.fill(undefined) as undefined[];
+    const lastAt = last ? masters.indexOf(last) : -1;
     // Protocol 4.1
-    for (let index = 0; index < masters.length; index++)
-      send(masters[index] as S, (answer) => this.count(index, answer));
+    for (let index = 0; index < masters.length; index++) if (index !== lastAt) this.ask(index, send);
+    if (lastAt >= 0) this.ask(lastAt, send);
     // Last, so that the requests do not wait for it.
     if (this.pending > 0) this.limit = new TimeLimit({ clock, limit: timeout, end: () => this.giveUp(), now });
     if (!this.open) this.limit?.cancel();
+  }
+
+  private ask(index: number, send: SendRequest<S>): void {
+    send(this.masters[index] as S, (answer) => this.count(index, answer));
   }
 
   // Never rejects. To be read once.

@@ -21,7 +21,7 @@ export interface Plan {
   readonly timeout: number;
   // Absent if all masters are asked the same, and at once.
   readonly first?: First | undefined;
-  // The master that learns last of the release.
+  // The master that learns last of the release, so that the waiter that it wakes finds the keys free on the others, too.
   readonly last?: Server | undefined;
 }
 
@@ -60,14 +60,6 @@ export interface SentRound extends Pick<Round, 'request' | 'requestToFirst' | 'i
 export function withdraw({ request, requestToFirst }: SentRound): void {
   request.withdrawn = true;
   if (requestToFirst) requestToFirst.withdrawn = true;
-}
-
-// So that the waiter that this master wakes finds the keys free on the others, too.
-export function withLast(masters: readonly Server[], last: Server | undefined): readonly Server[] {
-  if (last === undefined || masters.at(-1) === last || !masters.includes(last)) return masters;
-  const inOrder = masters.filter((master) => master !== last);
-  inOrder.push(last);
-  return inOrder;
 }
 
 // Those that no quorum has answered yet.

@@ -41,7 +41,7 @@ export class TimeLimit implements Timer {
   private readonly clock: TimeLimitOptions['clock'];
   private readonly limit: number;
   private readonly end: () => void;
-  private readonly asked: number;
+  private readonly asked: Instant;
   private readonly turn: Turn;
   private timer: Timer;
   private isOver = false;
@@ -53,14 +53,14 @@ export class TimeLimit implements Timer {
     this.clock = clock;
     this.limit = limit;
     this.end = end;
-    this.asked = now.monotonic;
+    this.asked = now;
     this.turn = turnOf(clock);
-    this.timer = clock.schedule(limit, () => this.fire(), 0, now);
+    this.timer = clock.schedule(limit, this.fire.bind(this), 0, now);
   }
 
   // Milliseconds during which this process could neither write nor read, as far as that is noticed.
   get blocked(): number {
-    return this.begun - this.asked + this.late;
+    return this.begun - this.asked.monotonic + this.late;
   }
 
   // Milliseconds, also if it was cancelled.
@@ -80,7 +80,7 @@ export class TimeLimit implements Timer {
   }
 
   private get begun(): number {
-    return this.turn.ended ?? this.asked;
+    return this.turn.ended ?? this.asked.monotonic;
   }
 
   // A timer may fire before the turn has ended in which it was set.
