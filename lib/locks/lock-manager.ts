@@ -162,8 +162,8 @@ export class LockManager {
     return this.start(resources, call, { onHeld, begin: itself, isAwaited: true, isNested, caller });
   }
 
-  // Begins work in the same turn in which the lock is seen to be held.
-  async start<T>(resources: readonly string[], call: CallSettings, options: Start<T>): Promise<T> {
+  // Begins work in the same turn in which the lock is seen to be held. Throws what is known at once.
+  start<T>(resources: readonly string[], call: CallSettings, options: Start<T>): Promise<T> {
     const { begin, isAwaited, isNested } = options;
     call.signal?.throwIfAborted();
     if (this.isStopped) throw new LockServiceStoppedError(resources);

@@ -73,7 +73,7 @@ export class Actor {
     this.world.trace(this.name, () => `asks for ${this.wish} (ttl ${ttl}, wait ${wait})`);
     if (abortAfter !== undefined) this.world.later(node, abortAfter, () => this.giveUp());
     this.track(
-      through(operation.functions, () =>
+      through(operation.functions, async () =>
         node.redlock.acquire(operation.resources, call, { isNested: (outer?.held.length ?? 0) > 0 }),
       ),
     ).then(

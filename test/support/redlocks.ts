@@ -51,7 +51,7 @@ export class Contender implements AsyncDisposable {
   }
 
   /** `isNested`: its call chain holds a lock. */
-  acquire(
+  async acquire(
     resources: string | readonly string[],
     ttl?: Duration,
     options: AcquireOptions = {},

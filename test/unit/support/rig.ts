@@ -57,7 +57,7 @@ export class Rig {
     });
   }
 
-  acquire(resource: string | readonly string[], options: Request = {}, onHeld: OnHeld = 'fail'): Promise<Lock> {
+  async acquire(resource: string | readonly string[], options: Request = {}, onHeld: OnHeld = 'fail'): Promise<Lock> {
     const call = resolveCall(this.settings, options);
     return this.redlock.acquire(resolveResources('resource', resource), call, { onHeld });
   }
