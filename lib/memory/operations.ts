@@ -167,7 +167,7 @@ function refusalOf(
   if (owner !== undefined) return isOurs ? undefined : { remaining: server.data.pttl(key), content };
   if (shared?.ends.has(sharedMember(token))) return undefined;
   const now = millisecondsOf(server);
-  const deferral = deferralOf(server, writerKey, { waiter: queue?.waiter, since: now - sharing.waited });
+  const deferral = deferralOf(server, writerKey, now - sharing.waited);
   const isInvited = reservation !== undefined && (shared?.ends.has(reservation) ?? false);
   const size = (shared?.ends.size ?? 0) - (isInvited ? 1 : 0);
   if (!deferral && size < MAX_SHARED_HOLDERS) return undefined;

@@ -14,14 +14,10 @@ interface Deferral {
   readonly writer: string;
 }
 
-// Of a writer that came before this waiter.
-export function deferralOf(
-  { data }: OperationContext,
-  writerKey: string,
-  { waiter, since }: { readonly waiter: string | undefined; readonly since: number },
-): Deferral | undefined {
+// Of a writer that came before that.
+export function deferralOf({ data }: OperationContext, writerKey: string, since: number): Deferral | undefined {
   const arrival = arrivalIn(data.get(writerKey));
-  if (!arrival || arrival.writer === waiter || arrival.since > since) return undefined; // @mutant writer-key-not-looked-at-in-memory
+  if (!arrival || arrival.since > since) return undefined; // @mutant writer-key-not-looked-at-in-memory
   return { remaining: data.pttl(writerKey), writer: arrival.writer };
 }
 
@@ -143,8 +139,7 @@ function nextIn(server: OperationContext, queue: string): NextWaiter | 'none' | 
   const [head, score] = data.zrange(queue)[0] ?? [undefined, 0];
   if (head === undefined) return 'none';
   const reader = head.startsWith(SHARED_MARK) ? head.slice(SHARED_MARK.length) : undefined;
-  const deferral =
-    reader === undefined ? undefined : deferralOf(server, queue + WRITER, { waiter: reader, since: score });
+  const deferral = reader === undefined ? undefined : deferralOf(server, queue + WRITER, score);
   if (!deferral) return { member: head, score, reader };
   const member = deferral.writer;
   const arrived = data.zscore(queue, member);

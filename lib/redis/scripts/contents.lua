@@ -24,12 +24,12 @@ local function look(key)
   return nil, shared
 end
 
--- For how long a writer that came before this waiter defers it, and that writer; nil if none does.
+-- For how long a writer that came before that defers a shared request, and that writer; nil if none does.
 -- Protocol 11.6
-local function deferral(writer_key, waiter, since)
+local function deferral(writer_key, since)
   local value = pcall_redis('GET', writer_key)
   local arrived, writer = string.match(type(value) == 'string' and value or '', '^(%-?%d+) (.*)$')
-  local is_later = arrived and writer ~= waiter and tonumber(arrived) <= since -- @mutant writer-key-not-looked-at
+  local is_later = arrived and tonumber(arrived) <= since -- @mutant writer-key-not-looked-at
   if is_later then return call('PTTL', writer_key), writer end
 end
 
@@ -44,7 +44,7 @@ local function refused(key, request, i)
   if value then return not is_ours and call('PTTL', key), value end -- @mutant shared-beside-an-exclusive-holder, shared-extension-over-a-string
   if not request.is_shared then return shared and shared.till - milliseconds(), shared and shared.holders end -- @mutant exclusive-beside-shared-holders, extension-over-shared-holders
   if not request.since or (shared and shared.ends[SHARED .. request.token]) then return nil end
-  local left = deferral(request.writer_keys[i], request.waiter, request.since)
+  local left = deferral(request.writer_keys[i], request.since)
   local size = shared and shared.size or 0
   if reservation and shared and shared.ends[reservation] then size = size - 1 end
   if not left and size < MAX_SHARED_HOLDERS then return nil end

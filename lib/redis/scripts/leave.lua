@@ -6,7 +6,7 @@
 function operations.leave(keys, waiter, queues, is_shared)
   is_shared = is_shared == 1
   for i, key in ipairs(keys) do
-    local _, writer = deferral(queues[i] .. WRITER, nil, math.huge)
+    local _, writer = deferral(queues[i] .. WRITER, math.huge)
     if writer == waiter and not is_shared then call('DEL', queues[i] .. WRITER) end
     pcall_redis('ZREM', queues[i], member_of(waiter, is_shared))
     drop_reservation(key, waiter, is_shared)

@@ -40,7 +40,7 @@ local function next_in(queue)
   local reader = head and string.match(head, '^' .. SHARED .. '(.*)$')
   local _, writer
   if reader then
-    _, writer = deferral(queue .. WRITER, reader, since)
+    _, writer = deferral(queue .. WRITER, since)
   end
   if not writer then return head, since, reader end
   local score = pcall_redis('ZSCORE', queue, writer)

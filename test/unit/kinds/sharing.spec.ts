@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { PermitBook } from '../../../lib/kinds/permit-book.js';
 import { Keyspace } from '../../../lib/settings/keyspace.js';
 import type { Lock } from '../../../lib/locks/lock.js';
+import { resolveCall, resolveSettings } from '../../../lib/settings/settings.js';
 import { Rig } from '../support/rig.js';
 
 const SHARED = { mode: 'shared', ttl: 1_000, wait: 60_000 } as const;
@@ -119,6 +120,26 @@ describe('Shared locks', () => {
     expect([...writers, reader].map(({ state }) => state)).toEqual(['rejected', 'rejected', 'fulfilled']);
     expect(rig.queued).toEqual([0, 0, 0]);
   });
+
+  it.each([1, 3])(
+    'do not pass a nested exclusive request of their own process if they are nested, on %i masters',
+    async (masters) => {
+      rig = new Rig({ masters });
+      const nested = (options: object) =>
+        rig.follow(rig.redlock.acquire(['a'], resolveCall(resolveSettings({}), options), { isNested: true }));
+      const first = await rig.peer().lock('a', { ...SHARED, extend: true });
+      const writer = nested(EXCLUSIVE);
+      await rig.clock.advance(10);
+      const readers = Array.from({ length: 3 }, () => nested(SHARED));
+      await rig.clock.advance(6_000);
+      expect([writer, ...readers].map(({ state }) => state)).toEqual(Array(4).fill('pending'));
+      await rig.settle(first.release());
+      expect([writer, ...readers].map(({ state }) => state)).toEqual(['fulfilled', ...readers.map(() => 'pending')]);
+      await rig.settle(writer.value?.release());
+      for (let turn = 0; turn < 5; turn++) await rig.clock.settle();
+      expect(readers.map(({ state }) => state)).toEqual(readers.map(() => 'fulfilled'));
+    },
+  );
 
   it('end one by one: a crashed holder blocks an exclusive request for its own ttl', async () => {
     const crashed = rig.peer();
