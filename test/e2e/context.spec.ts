@@ -1,9 +1,11 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { Injectable } from '@nestjs/common';
-import { LockReentryError, LockService, WithLock, type WithLockOptions } from 'nestjs-redlock';
-import { AsyncResource } from 'node:async_hooks';
+import { Controller, Get, Injectable, UseInterceptors } from '@nestjs/common';
+import { LockInterceptor, LockReentryError, LockService, WithLock, type WithLockOptions } from 'nestjs-redlock';
+import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
+import type { IncomingMessage } from 'node:http';
 import { setImmediate as turn } from 'node:timers/promises';
-import { boot } from './support/applications.js';
+import { ADAPTERS } from './support/adapters.js';
+import { boot, listen } from './support/applications.js';
 import { deferred, settle } from './support/deferred.js';
 import { LocksPerTest } from './support/locks.js';
 
@@ -235,3 +237,38 @@ it('Unawaited work sees that its lock is gone, and acquires its own one', async 
   later.resolve();
   await expect(floating).resolves.toBe(true);
 });
+
+it.each(ADAPTERS)(
+  'A key function runs in the asynchronous context of its request on $platform',
+  async ({ adapter }) => {
+    const tenants = new AsyncLocalStorage<unknown>();
+    const key = (): string => `tenant:${tenants.getStore() as string}:cart`;
+    @Controller()
+    class Carts {
+      @Get('decorated')
+      @WithLock(key)
+      async decorated(): Promise<unknown> {
+        return service.current()?.resources;
+      }
+
+      @Get('intercepted')
+      @UseInterceptors(LockInterceptor(key))
+      intercepted(): unknown {
+        return service.current()?.resources;
+      }
+    }
+    const { app, url } = await listen({ imports: [locks.module()], controllers: [Carts] }, adapter(), (application) =>
+      application.use(({ headers }: IncomingMessage, _: unknown, next: () => void) =>
+        tenants.run(headers['x-tenant'], next),
+      ),
+    );
+    service = app.get(LockService);
+    for (const path of ['decorated', 'intercepted']) {
+      const answers = ['acme', 'globex'].map(async (tenant) => {
+        const response = await fetch(`${url}/${path}`, { headers: { 'x-tenant': tenant } });
+        return response.json();
+      });
+      await expect(Promise.all(answers)).resolves.toEqual([['tenant:acme:cart'], ['tenant:globex:cart']]);
+    }
+  },
+);

@@ -53,14 +53,17 @@ const WARNING =
   '@WithLock on Sales.sell: a decorator above it begins a transaction, which commits after the lock was released: the next ' +
   'holder may not see what was written. Write @WithLock above @Transactional';
 
-it('@Transactional of nestjs-cls boots with a warning above @WithLock only, and the unrelated @UseCls without one', async () => {
+const LOCK_FIRST = ['lock', 'begin', 'sell', 'commit', 'release'];
+const TRANSACTION_FIRST = ['begin', 'lock', 'sell', 'release', 'commit'];
+
+it('@Transactional of nestjs-cls commits before the release below @WithLock; above it, it commits later, and boots with a warning', async () => {
   const orders = [
-    { names: ['Transactional', 'WithLock'], warnings: [WARNING] },
-    { names: ['Transactional', 'UseCls', 'WithLock'], warnings: [WARNING] },
-    { names: ['UseCls', 'Transactional', 'WithLock'], warnings: [WARNING] },
-    { names: ['UseCls', 'WithLock'], warnings: [] },
-    { names: ['WithLock', 'Transactional'], warnings: [] },
-    { names: ['UseCls', 'WithLock', 'Transactional'], warnings: [] },
+    { names: ['Transactional', 'WithLock'], warnings: [WARNING], steps: TRANSACTION_FIRST },
+    { names: ['Transactional', 'UseCls', 'WithLock'], warnings: [WARNING], steps: TRANSACTION_FIRST },
+    { names: ['UseCls', 'Transactional', 'WithLock'], warnings: [WARNING], steps: TRANSACTION_FIRST },
+    { names: ['UseCls', 'WithLock'], warnings: [], steps: ['lock', 'sell', 'release'] },
+    { names: ['WithLock', 'Transactional'], warnings: [], steps: LOCK_FIRST },
+    { names: ['UseCls', 'WithLock', 'Transactional'], warnings: [], steps: LOCK_FIRST },
   ];
   await using library = await compileLibrary();
   await using program = start(
@@ -68,7 +71,7 @@ it('@Transactional of nestjs-cls boots with a warning above @WithLock only, and 
     'transactions',
     orders.map(({ names }) => names),
   );
-  expect(JSON.parse(await program.line())).toEqual(orders.map(({ warnings }) => warnings));
+  expect(JSON.parse(await program.line())).toEqual(orders.map(({ warnings, steps }) => ({ warnings, steps })));
 });
 
 describe('A decorator that begins a transaction', () => {
