@@ -65,11 +65,9 @@ const SECOND = [
   {
     paths: [
       'sample/04-dashboard/test/endings.spec.ts',
-      'sample/11-transactional/test/inside.spec.ts',
-      'sample/13-rolling-deployment/test/endings.spec.ts',
-      'sample/15-leader/test/processes.spec.ts',
+      'sample/10-leader/test/processes.spec.ts',
     ],
-    area: 'processes of samples that are ended in every way, or lock in the wrong place',
+    area: 'processes of samples that are ended in every way',
     reason: 'they start many processes; the other suites of these samples start the same programs',
   },
   {
@@ -86,7 +84,6 @@ export const NEST_11_SMOKE = ['test/e2e/hosts.spec.ts', 'test/e2e/module.spec.ts
 const BOTH = [
   // Only the second installs PostgreSQL, and without it they use SQLite alone.
   'sample/03-inventory/test/inventory.spec.ts',
-  'sample/11-transactional/test/transactional.spec.ts',
   // Only the second makes all runs of their properties and simulations, and all of their load.
   'test/integration/bounds.spec.ts',
   'test/integration/fencing.spec.ts',
@@ -102,7 +99,7 @@ const BOTH = [
 ];
 
 /** Samples whose suites start the built program. The second tier builds the others, too: their types are checked anyway. */
-export const BUILT_SAMPLES = ['03-inventory', '04-dashboard', '11-transactional', '13-rolling-deployment'].map(
+export const BUILT_SAMPLES = ['03-inventory', '04-dashboard'].map(
   (name) => `sample/${name}`,
 );
 
