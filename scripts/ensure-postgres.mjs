@@ -1,5 +1,5 @@
-// Finds PostgreSQL for the sample that guards a row. Only its programs are needed: the sample starts a server of its
-// own. PostgreSQL is optional: without it, the sample uses an SQLite file.
+// Finds PostgreSQL for the tests of fences. Only its programs are needed: the tests start servers of their own. It is optional:
+// without it, fences are tested on SQLite.
 import { existsSync, readdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { ensureProgram } from './ensure-program.mjs';

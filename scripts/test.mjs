@@ -83,12 +83,8 @@ async function prepare() {
   await ensureDependencies();
   console.log(`Redis server: ${await ensureRedisServer()}`);
   const needs = (...names) => tiers.includes(2) && (parts.length === 0 || names.some((name) => parts.includes(name)));
-  if (needs('integration', 'samples')) {
-    console.log(
-      `PostgreSQL: ${(await ensurePostgres()) ?? 'none, so samples use SQLite only, and fences are not shown on it'}`,
-    );
-  }
   if (needs('integration')) {
+    console.log(`PostgreSQL: ${(await ensurePostgres()) ?? 'none, so fences are not shown on it'}`);
     console.log(`MariaDB: ${(await ensureMariadb())?.server ?? 'none, so fences are not shown on it'}`);
     await ensureSqlDrivers();
   }

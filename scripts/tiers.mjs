@@ -63,10 +63,7 @@ const SECOND = [
     reason: 'they wait; refusals.spec.ts and boot.spec.ts have the short ways',
   },
   {
-    paths: [
-      'sample/04-dashboard/test/endings.spec.ts',
-      'sample/10-leader/test/processes.spec.ts',
-    ],
+    paths: ['sample/04-dashboard/test/endings.spec.ts', 'sample/10-leader/test/processes.spec.ts'],
     area: 'processes of samples that are ended in every way',
     reason: 'they start many processes; the other suites of these samples start the same programs',
   },
@@ -82,8 +79,6 @@ export const NEST_11_SMOKE = ['test/e2e/hosts.spec.ts', 'test/e2e/module.spec.ts
 
 /** Suites that run in both tiers. */
 const BOTH = [
-  // Only the second installs PostgreSQL, and without it they use SQLite alone.
-  'sample/03-inventory/test/inventory.spec.ts',
   // Only the second makes all runs of their properties and simulations, and all of their load.
   'test/integration/bounds.spec.ts',
   'test/integration/fencing.spec.ts',
@@ -99,15 +94,12 @@ const BOTH = [
 ];
 
 /** Samples whose suites start the built program. The second tier builds the others, too: their types are checked anyway. */
-export const BUILT_SAMPLES = ['03-inventory', '04-dashboard'].map(
-  (name) => `sample/${name}`,
-);
+export const BUILT_SAMPLES = ['sample/04-dashboard'];
 
 /** What the first tier leaves out, as lines. */
 export const LEFT_OUT = [
   ...SECOND.map(({ area, reason }) => `${area}: ${reason}`),
   `applications on Nest 11, except ${NEST_11_SMOKE.join(' and ')}: they run on Nest 12`,
-  'samples on PostgreSQL: it may have to be installed',
   'three quarters of long loads, and of the runs of simulations and long properties',
   'builds of the samples that no suite starts',
 ];

@@ -1,26 +1,18 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { RedlockModule } from 'nestjs-redlock';
-import type { Config } from './config.js';
-import { CONFIG } from './config.token.js';
-import { Database } from './database/database.js';
-import { openDatabase } from './database/open-database.js';
-import { StockController } from './stock/stock.controller.js';
-import { StockService } from './stock/stock.service.js';
-import { StockTable } from './stock/stock.table.js';
+import { RedlockModule, type RedlockModuleOptions } from 'nestjs-redlock';
+import { Payments } from './payments.js';
+import { StockController } from './stock.controller.js';
+import { StockService } from './stock.service.js';
+import { StockTable } from './stock.table.js';
 
-@Module({
-  controllers: [StockController],
-  providers: [StockService, StockTable],
-})
+@Module({ controllers: [StockController], providers: [StockService, Payments] })
 export class AppModule {
-  static register(config: Config): DynamicModule {
+  /** @param path of an SQLite file that all instances open */
+  static register(locks: RedlockModuleOptions, path: string): DynamicModule {
     return {
       module: AppModule,
-      imports: [RedlockModule.forRoot(config.locks)],
-      providers: [
-        { provide: CONFIG, useValue: config },
-        { provide: Database, useFactory: () => openDatabase(config.database) },
-      ],
+      imports: [RedlockModule.forRoot(locks)],
+      providers: [{ provide: StockTable, useFactory: () => new StockTable(path) }],
     };
   }
 }

@@ -1,10 +1,9 @@
 import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import { AppModule } from './app.module.js';
-import { readConfig } from './config.js';
 
-const config = readConfig(process.env);
-const app = await NestFactory.create(AppModule.register(config));
+const { REDIS_URLS = 'memory', DATABASE = 'stock.db', PORT = '3000' } = process.env;
+const masters = REDIS_URLS === 'memory' ? REDIS_URLS : REDIS_URLS.split(',');
+const app = await NestFactory.create(AppModule.register({ masters, ttl: '1s' }, DATABASE));
 app.enableShutdownHooks();
-await app.listen(config.port, '127.0.0.1');
-process.stdout.write(`listening on ${await app.getUrl()}\n`);
+await app.listen(PORT);
