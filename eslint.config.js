@@ -21,8 +21,8 @@ const nodeGlobals = [
   ...['clearInterval', 'clearTimeout', 'setImmediate', 'setInterval', 'setTimeout'],
 ];
 
-/** What the pages of the library and of a sample use of a browser, beside what Node has, too. */
-const browserGlobals = ['EventSource', 'ResizeObserver', 'crypto', 'document', 'matchMedia'];
+/** What the page of the dashboard uses of a browser, beside what Node has, too. */
+const browserGlobals = ['document', 'matchMedia'];
 
 export default defineConfig(
   globalIgnores([
@@ -206,7 +206,7 @@ export default defineConfig(
     },
   },
   {
-    files: ['lib/dashboard/page/*.js', 'sample/*/public/**/*.js'],
+    files: ['lib/dashboard/page/*.js'],
     languageOptions: {
       globals: Object.fromEntries(browserGlobals.map((name) => [name, 'readonly'])),
     },

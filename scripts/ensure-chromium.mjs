@@ -1,4 +1,4 @@
-// Finds Chromium for the sample with a page, whose tests click the real buttons. playwright-core contains no browser.
+// Finds Chromium for the tests of pages: playwright-core contains no browser.
 import { fileURLToPath } from 'node:url';
 import { ensureProgram, onPath } from './ensure-program.mjs';
 

@@ -16,7 +16,7 @@ import { ensureSqlDrivers } from './ensure-sql-drivers.mjs';
 import { ensureRedisServer } from './redis-servers.mjs';
 import { optionsOf } from './options.mjs';
 import { root, run } from './run.mjs';
-import { BUILT_SAMPLES, checkNames, inTiers, LEFT_OUT, NEST_11_SMOKE, suitesIn } from './tiers.mjs';
+import { checkNames, inTiers, LEFT_OUT, NEST_11_SMOKE, suitesIn } from './tiers.mjs';
 
 /** Many tests wait for a server or a timer: with a worker for each processor, both would often be idle. */
 const WORKERS = 4;
@@ -92,16 +92,16 @@ async function prepare() {
     console.log(
       `Prometheus: ${(await ensurePrometheus())?.prometheus ?? 'none, so the rules of the sample are not run'}`,
     );
-    // Without a browser, the tests of the sample with a page fail and say so; the other tests need none.
-    console.log(`Chromium: ${await ensureChromium().catch((error) => error.message)}`);
   }
+  // Without a browser, the tests of the dashboard fail and say so; the other tests need none.
+  if (needs()) console.log(`Chromium: ${await ensureChromium().catch((error) => error.message)}`);
   await ensureBuild();
   types = hasTypes ? typecheck() : undefined;
 }
 
 async function everything() {
   const chosen = await samples();
-  await step('Builds of samples', () => buildNeeded(chosen));
+  await buildNeeded(chosen);
   // In one run, so that no worker waits for the longest suite of the others.
   const suites = [...(await suitesIn('test')).filter(isChosen), ...(await suitesOf(chosen))];
   const folders = chosen.map(({ folder }) => folder);
@@ -143,14 +143,14 @@ async function nest11() {
 async function testSamples() {
   const chosen = await samples();
   if (chosen.length === 0) return;
-  await step('Builds of samples', () => buildNeeded(chosen));
+  await buildNeeded(chosen);
   const suites = await suitesOf(chosen);
   await step('Samples', () => jest('samples', suites, ['--projects', ...chosen.map(({ folder }) => folder)]));
 }
 
-function buildNeeded(chosen) {
-  const needed = chosen.filter(({ folder }) => changed || tiers.includes(2) || BUILT_SAMPLES.includes(folder));
-  return build(needed.map(({ name }) => name));
+/** The suites that start a sample are in the second tier. */
+async function buildNeeded(chosen) {
+  if (changed || tiers.includes(2)) await step('Builds of samples', () => build(chosen.map(({ name }) => name)));
 }
 
 async function suitesOf(chosen) {

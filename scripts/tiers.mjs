@@ -6,9 +6,9 @@ import { root } from './run.mjs';
 /** Files, or beginnings of their paths, of the second tier. `kept` are in the first nevertheless. */
 const SECOND = [
   {
-    paths: ['test/browser/', 'sample/04-dashboard/test/dashboard.spec.ts'],
-    area: 'pages in a browser',
-    reason: 'they need Chromium',
+    paths: ['test/browser/'],
+    area: 'the dashboard in a browser',
+    reason: 'it needs Chromium',
   },
   {
     paths: ['sample/05-metrics/test/prometheus.spec.ts'],
@@ -63,14 +63,9 @@ const SECOND = [
     reason: 'they wait; refusals.spec.ts and boot.spec.ts have the short ways',
   },
   {
-    paths: ['sample/04-dashboard/test/endings.spec.ts', 'sample/10-leader/test/processes.spec.ts'],
-    area: 'processes of samples that are ended in every way',
-    reason: 'they start many processes; the other suites of these samples start the same programs',
-  },
-  {
-    paths: ['sample/02-schedule/test/processes.spec.ts'],
-    area: 'processes of the sample with jobs',
-    reason: 'their job is due every ten seconds, and they wait for it',
+    paths: ['sample/02-schedule/test/processes.spec.ts', 'sample/10-leader/test/processes.spec.ts'],
+    area: 'processes of the samples with jobs and a leader',
+    reason: 'they wait for a job that is due every ten seconds, and for locks of crashed processes',
   },
 ];
 
@@ -93,15 +88,12 @@ const BOTH = [
   'test/unit/schedule/cron-schedule.spec.ts',
 ];
 
-/** Samples whose suites start the built program. The second tier builds the others, too: their types are checked anyway. */
-export const BUILT_SAMPLES = ['sample/04-dashboard'];
-
 /** What the first tier leaves out, as lines. */
 export const LEFT_OUT = [
   ...SECOND.map(({ area, reason }) => `${area}: ${reason}`),
   `applications on Nest 11, except ${NEST_11_SMOKE.join(' and ')}: they run on Nest 12`,
   'three quarters of long loads, and of the runs of simulations and long properties',
-  'builds of the samples that no suite starts',
+  'builds of the samples: their types are checked anyway',
 ];
 
 /** @returns {(path: string) => boolean} whether a suite belongs to one of these tiers, 1 and 2 */

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { type CanActivate, type INestApplication, Injectable, type ModuleMetadata } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
-import { LockService, RedlockModule } from 'nestjs-redlock';
+import { LockService, RedlockModule, type RedlockModuleOptions } from 'nestjs-redlock';
 import { RedlockDashboardModule, type RedlockDashboardOptions } from 'nestjs-redlock/dashboard';
 import { LockedInterval, RedlockScheduleModule } from 'nestjs-redlock/schedule';
 import { type Browser, chromium, type Page } from 'playwright-core';
@@ -86,10 +86,11 @@ async function start(
   prepare: (app: INestApplication) => unknown = () => undefined,
   more: ModuleMetadata = {},
   placement: Partial<RedlockDashboardOptions> = {},
+  options: Partial<RedlockModuleOptions> = {},
 ) {
   const imports = [
     ...(more.imports ?? []),
-    RedlockModule.forRoot({ masters: [...masters.urls], maxTtl: '5m', masterTimeout: '2s', ...FAST }),
+    RedlockModule.forRoot({ masters: [...masters.urls], maxTtl: '5m', masterTimeout: '2s', ...FAST, ...options }),
     RedlockDashboardModule.forRoot({
       ...{ path: 'admin/locks', guards: [OpenGuard], actions: true, actor: () => 'anna' },
       ...placement,
@@ -330,6 +331,34 @@ describe.each(ADAPTERS)('The page of the dashboard on $platform', ({ platform, a
     expect(await look()).toBe('none');
     // Chromium complains of the status, which is meant here.
     expect(complaints.splice(0)).toEqual(expect.arrayContaining([expect.stringContaining('503')]));
+  });
+
+  it('shows how long a restarted master waits before it votes, and that a paused one does not answer', async () => {
+    const guarded = { restartGuard: true, ttl: '8s', maxTtl: '8s' } as const;
+    const { url } = await start(adapter, undefined, {}, {}, guarded);
+    const page = await open(`${url}/admin/locks`, 'desktop');
+    await page.getByText('3 of 3 masters vote.', { exact: true }).waitFor();
+    const [, second, third] = masters.servers;
+    const card = (server: { port: number }) =>
+      page.getByRole('article', { name: `Master 127.0.0.1:${server.port}` }).locator('.badge');
+    await third!.restart();
+    await card(third!)
+      .getByText(/ for \d\.\d s$/)
+      .waitFor();
+    await page.getByText(/^2 of 3 masters vote/).waitFor();
+    expect([await misplaced(page), await tooFaint(page)]).toEqual([[], []]);
+    await page.getByText('3 of 3 masters vote.', { exact: true }).waitFor();
+
+    second!.pause();
+    try {
+      await card(second!)
+        .getByText(/^(silent|down)$/)
+        .waitFor();
+      await page.getByRole('status').getByText('Locks can be taken').waitFor();
+    } finally {
+      second!.resume();
+    }
+    await page.getByText('3 of 3 masters vote.', { exact: true }).waitFor();
   });
 
   it('shows a master that is down and a lost quorum at once, also on a phone', async () => {

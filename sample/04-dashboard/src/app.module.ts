@@ -1,31 +1,30 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { APP_GUARD } from '@nestjs/core';
-import { RedlockModule } from 'nestjs-redlock';
-import type { Config } from './config.js';
-import { CONFIG } from './config.token.js';
-import { InstancesController } from './instances/instances.controller.js';
-import { Instances } from './instances/instances.js';
-import { EventsController } from './live/events.controller.js';
-import { LockBoard } from './live/lock-board.js';
-import { Pulse } from './live/pulse.js';
-import { Timeline } from './live/timeline.js';
-import { LocalMasters } from './masters/local-masters.js';
-import { MastersController } from './masters/masters.controller.js';
-import { OwnPageGuard } from './own-page.guard.js';
+import { ScheduleModule } from '@nestjs/schedule';
+import { RedlockModule, type RedlockModuleOptions } from 'nestjs-redlock';
+import { RedlockDashboardModule } from 'nestjs-redlock/dashboard';
+import { RedlockScheduleModule } from 'nestjs-redlock/schedule';
+import { AdminGuard } from './admin/admin.guard.js';
+import { AdminModule } from './admin/admin.module.js';
+import { ReportJob } from './report.job.js';
+import { OrdersController } from './orders.controller.js';
 
-@Module({
-  controllers: [EventsController, MastersController, InstancesController],
-  providers: [Timeline, LockBoard, Instances, Pulse, { provide: APP_GUARD, useClass: OwnPageGuard }],
-})
+@Module({ controllers: [OrdersController], providers: [ReportJob] })
 export class AppModule {
-  static register(config: Config, masters: LocalMasters): DynamicModule {
+  static register(locks: RedlockModuleOptions, password: string): DynamicModule {
+    const admin = AdminModule.register(password);
     return {
       module: AppModule,
-      // The dashboard locks nothing. It only asks for the state of the masters and their locks.
-      imports: [RedlockModule.forRoot({ ...config.locks, masters: masters.urls })],
-      providers: [
-        { provide: CONFIG, useValue: config },
-        { provide: LocalMasters, useValue: masters },
+      imports: [
+        RedlockModule.forRoot(locks),
+        ScheduleModule.forRoot(),
+        RedlockScheduleModule,
+        RedlockDashboardModule.forRoot({
+          path: 'admin/locks',
+          imports: [admin],
+          guards: [AdminGuard],
+          actions: true,
+          actor: () => 'admin',
+        }),
       ],
     };
   }

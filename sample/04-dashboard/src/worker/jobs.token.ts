@@ -1,2 +1,0 @@
-/** Injection token of the jobs that every instance has. */
-export const JOBS = Symbol('Jobs');
