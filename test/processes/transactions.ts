@@ -3,7 +3,7 @@
 import { ClsPluginTransactional, type TransactionalAdapter, Transactional } from '@nestjs-cls/transactional';
 import { applyDecorators, ConsoleLogger, Logger, Module, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { ClsModule, UseCls } from 'nestjs-cls';
+import { ClsModule, ClsModuleOptions, UseCls } from 'nestjs-cls';
 import { type LockObserver, RedlockModule, WithLock } from '../../lib/index.js';
 
 const DECORATORS: Record<string, () => MethodDecorator> = {
@@ -69,10 +69,12 @@ const observer: LockObserver = {
   acquiring: () => ({ granted: () => void steps.push('lock'), ended: () => void steps.push('release') }),
 };
 Logger.overrideLogger(false);
+const cls = new ClsModuleOptions();
+cls.plugins = [new ClsPluginTransactional({ adapter: transactions(steps) })];
 @Module({
   imports: [
     RedlockModule.forRoot({ masters: 'memory', observers: [observer] }),
-    ClsModule.forRoot({ plugins: [new ClsPluginTransactional({ adapter: transactions(steps) })] }),
+    ClsModule.forRoot(cls),
   ],
   providers: results.map(({ type }) => type),
 })

@@ -87,13 +87,12 @@ describe('A row under a fence', () => {
   /** A holder whose lock has ended without its knowledge, and the next one. */
   async function twoHolders(): Promise<[late: Lock, next: Lock, table: StockTable]> {
     const [late, next] = [await start({ clock: new ManualClock() }), await start({})];
-    const locks = [];
-    for (const { app } of [late, next]) {
+    const lockOf = async ({ app }: typeof late): Promise<Lock> => {
       const lock = await app.get(LockService).acquire('stock:teapot', { wait: '1m' });
       await lock.fencingToken();
-      locks.push(lock);
-    }
-    return [...(locks as [Lock, Lock]), next.app.get(StockTable)];
+      return lock;
+    };
+    return [await lockOf(late), await lockOf(next), next.app.get(StockTable)];
   }
 
   it('accepts several transactions under one lock', async () => {
