@@ -95,8 +95,7 @@ async function startHere({ name, masters, store, locks }, cleanUp) {
     instance: name,
     port: 0,
     store,
-    timers: true,
-    locks: { masters, enabled: locks, instance: name },
+    locks: { masters, enabled: locks },
   });
   // Does what a signal does to an instance that is a process.
   const stop = () => app.close();

@@ -1,35 +1,32 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
-import { RedlockModule } from 'nestjs-redlock';
+import { RedlockModule, type RedlockModuleOptions } from 'nestjs-redlock';
 import { RedlockScheduleModule } from 'nestjs-redlock/schedule';
-import { CONFIG } from './config.token.js';
-import type { Config } from './config.js';
-import { ImportJob } from './import/import.job.js';
-import { JobsController } from './jobs/jobs.controller.js';
-import { LatencyController } from './latency/latency.controller.js';
-import { LatencyProbe } from './latency/latency.probe.js';
-import { ReportJob } from './report/report.job.js';
-import { StockController } from './stock/stock.controller.js';
-import { StockService } from './stock/stock.service.js';
+import { ImportJob } from './import.job.js';
+import { JobsController } from './jobs.controller.js';
+import { ReportJob } from './report.job.js';
 import { Store } from './store.js';
 
-@Module({
-  controllers: [JobsController, StockController, LatencyController],
-  providers: [ReportJob, ImportJob, StockService, LatencyProbe],
-})
+export interface Config {
+  /** Name of the instance, also in the history of the jobs. */
+  readonly instance: string;
+  /** A folder that all instances share. */
+  readonly store: string;
+  readonly locks: RedlockModuleOptions;
+}
+
+@Module({ controllers: [JobsController], providers: [ReportJob, ImportJob] })
 export class AppModule {
-  static register(config: Config): DynamicModule {
+  static register({ instance, store, locks }: Config): DynamicModule {
     return {
       module: AppModule,
       imports: [
-        RedlockModule.forRoot(config.locks),
-        ScheduleModule.forRoot({ cronJobs: config.timers, intervals: config.timers }),
+        // New masters, and those that were restarted, vote after one ttl.
+        RedlockModule.forRoot({ ttl: '4s', instance, ...locks }),
+        ScheduleModule.forRoot(),
         RedlockScheduleModule,
       ],
-      providers: [
-        { provide: CONFIG, useValue: config },
-        { provide: Store, useValue: new Store(config.store, config.instance) },
-      ],
+      providers: [{ provide: Store, useValue: new Store(store, instance) }],
     };
   }
 }

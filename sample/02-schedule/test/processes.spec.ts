@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { JobReport } from 'nestjs-redlock/schedule';
 import { RedisServer } from '../../../scripts/redis-servers.mjs';
-import { PAGES } from '../src/import/import.job.js';
+import { PAGES } from '../src/import.job.js';
 import { Program } from '../../../test/support/program.js';
 
 const NAMES = ['one', 'two', 'three'];
@@ -69,7 +69,7 @@ async function pages(): Promise<Page[]> {
   const [first] = lines[0] ?? [];
   return lines
     .filter(([tick]) => tick === first)
-    .map(([, page, instance, attempt]) => ({ page: Number(page), instance: instance!, attempt: Number(attempt) }));
+    .map(([, page, attempt, instance]) => ({ page: Number(page), attempt: Number(attempt), instance: instance! }));
 }
 
 /** Ends the instance that has imported some pages, and resolves with all pages when the last one is imported. */
@@ -110,7 +110,7 @@ describe('Three processes on three Redis servers', () => {
       const all = await linesOf('reports.log');
       return all.length >= 4 ? all : undefined;
     });
-    const seconds = lines.filter(([, , attempt]) => attempt === '1').map(([second]) => second);
+    const seconds = lines.filter(([, attempt]) => attempt === '1').map(([second]) => second);
     expect(new Set(seconds).size).toBe(seconds.length);
   });
 

@@ -4,13 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { type INestApplication, Logger } from '@nestjs/common';
-import type { RedlockModuleOptions } from 'nestjs-redlock';
 import { type JobReport, JobHistory } from 'nestjs-redlock/schedule';
 import { ManualClock, memoryMasters } from 'nestjs-redlock/testing';
 import request from 'supertest';
-import { readConfig } from '../src/config.js';
-import type { Stats } from '../src/latency/latency.controller.js';
-import { LatencyProbe } from '../src/latency/latency.probe.js';
 import { start } from '../src/start.js';
 
 const NAMES = ['one', 'two', 'three'];
@@ -32,23 +28,15 @@ afterEach(async () => {
   await rm(store, { recursive: true, force: true });
 });
 
-/** Starts three instances of the application that share the store and the masters. */
-async function startThree(options: Partial<RedlockModuleOptions> = {}): Promise<INestApplication<Server>[]> {
-  const locks = { masters: memoryMasters(3), ...options };
-  const starting = NAMES.map(async (instance) => start({ instance, port: 0, store, timers: false, locks }));
-  apps.push(...(await Promise.all(starting)));
-  return apps;
-}
-
-/** Three instances with running timers. */
+/** Three instances that share the store and the masters. */
 class Cluster {
   private readonly clock = new ManualClock(START);
   private readonly masters = memoryMasters(3, this.clock);
 
   async start(enabled = true): Promise<void> {
     const starting = NAMES.map(async (instance) => {
-      const locks = { masters: this.masters, clock: this.clock, instance, enabled, drainTimeout: 0 };
-      return start({ instance, port: 0, store, timers: true, locks });
+      const locks = { masters: this.masters, clock: this.clock, enabled, drainTimeout: 0 };
+      return start({ instance, port: 0, store, locks });
     });
     apps.push(...(await Promise.all(starting)));
     await this.advance(0);
@@ -116,60 +104,5 @@ describe('The report', () => {
       expect(report).toMatchObject({ name: 'report', schedule: '* * * * * *', runs: [run], isSettled: true });
       expect(imports).toMatchObject({ name: 'import', schedule: '10s', runs: [] });
     }
-  });
-});
-
-describe('The stock', () => {
-  async function sellThirty(started: INestApplication<Server>[]): Promise<number> {
-    const servers = started.map((app) => app.getHttpServer());
-    await request(servers[0]!).put('/stock/lamp').send({ left: 10 }).expect(200);
-    const sales = Array.from({ length: 30 }, async (_, i) => request(servers[i % 3]!).post('/stock/lamp/sales'));
-    const statuses = (await Promise.all(sales)).map(({ status }) => status);
-    expect(statuses.filter((status) => status !== 201 && status !== 409)).toEqual([]);
-    return statuses.filter((status) => status === 201).length;
-  }
-
-  it('sells every item once', async () => {
-    await expect(sellThirty(await startThree())).resolves.toBe(10);
-    await request(apps[1]!.getHttpServer()).get('/stock/lamp').expect(200, { item: 'lamp', left: 0 });
-  });
-
-  it('sells too much without the lock', async () => {
-    await expect(sellThirty(await startThree({ enabled: false }))).resolves.toBeGreaterThan(10);
-  });
-});
-
-describe('The stats', () => {
-  it('show how long each lock took, and which ones failed', async () => {
-    const masters = memoryMasters(3);
-    const [app] = await startThree({ masters, wait: '100ms' });
-    const probe = app!.get(LatencyProbe);
-    await probe.measure();
-    masters[0]!.takeDown();
-    masters[1]!.takeDown();
-    await probe.measure();
-
-    const { body } = await request(app!.getHttpServer()).get('/stats').expect(200);
-    const [fine, failed] = (body as Stats).acquisitions;
-    expect(fine).toEqual({ at: expect.any(Number), took: expect.any(Number) });
-    expect(failed?.error).toContain('QuorumUnavailableError');
-  });
-});
-
-describe('The configuration', () => {
-  it('names the missing variables', () => {
-    expect(() => readConfig({})).toThrow('REDIS_URLS is not set');
-    expect(() => readConfig({ REDIS_URLS: 'memory' })).toThrow('STORE is not set');
-  });
-
-  it('accepts a list of masters', () => {
-    const env = { REDIS_URLS: 'redis://a, redis://b', STORE: 'folder', INSTANCE: 'x', PORT: '1', LOCKS: 'off' };
-    expect(readConfig(env)).toEqual({
-      instance: 'x',
-      port: 1,
-      store: 'folder',
-      timers: true,
-      locks: { masters: ['redis://a', 'redis://b'], enabled: false, instance: 'x', ttl: '4s' },
-    });
   });
 });

@@ -1,22 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { LockService, QuorumUnavailableError } from 'nestjs-redlock';
 import { type JobRun, LockedInterval } from 'nestjs-redlock/schedule';
-import { CONFIG } from '../config.token.js';
-import type { Config } from '../config.js';
-import { Store } from '../store.js';
+import { Store } from './store.js';
 
 /** Pages of one import. */
 export const PAGES = 40;
-/** How long it takes to read a page, in milliseconds. */
-const PAGE_TIME = 100;
-/** How long to wait before the masters are asked again, in milliseconds. */
-const RETRY_DELAY = 200;
 
-/** How far the import of a tick has come. */
+/** How far the import of a tick has come: the first page that is not imported. */
 interface Checkpoint {
   readonly tick: string;
-  /** Number of the first page that is not imported. */
   readonly next: number;
 }
 
@@ -26,13 +19,9 @@ export class ImportJob {
   constructor(
     private readonly locks: LockService,
     private readonly store: Store,
-    @Inject(CONFIG) private readonly config: Config,
   ) {}
 
-  /**
-   * The checkpoint has a lock of its own, because the state of the lock of a job is the record of the job. Its holder may
-   * have crashed, too, so the wait is longer than a ttl.
-   */
+  /** Its `wait` is longer than a ttl, for which a crashed instance may have the checkpoint. */
   @LockedInterval('10s', { name: 'import' })
   async import(run: JobRun): Promise<void> {
     const tick = run.scheduledFor.toISOString();
@@ -42,8 +31,8 @@ export class ImportJob {
       const checkpoint = await untilAnswered(() => lock.state.get<Checkpoint>(), signal);
       const first = checkpoint?.tick === tick ? checkpoint.next : 0;
       for (let page = first; page < PAGES; page++) {
-        await sleep(PAGE_TIME, undefined, { signal });
-        await this.store.log('import', `${tick} ${page} ${this.config.instance} ${run.attempt}`);
+        await sleep(100, undefined, { signal });
+        await this.store.log('import', tick, page, run.attempt);
         // An instance that is killed before this line imports this page twice, and no other.
         const next: Checkpoint = { tick, next: page + 1 };
         await untilAnswered(() => lock.state.set(next), signal);
@@ -59,7 +48,7 @@ async function untilAnswered<T>(ask: () => Promise<T>, signal: AbortSignal): Pro
       return await ask();
     } catch (error) {
       if (!(error instanceof QuorumUnavailableError)) throw error;
-      await sleep(RETRY_DELAY, undefined, { signal });
+      await sleep(200, undefined, { signal });
     }
   }
 }

@@ -1,2 +1,0 @@
-/** Injection token of this instance's `Config`. */
-export const CONFIG = Symbol('Config');
