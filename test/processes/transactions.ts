@@ -72,10 +72,7 @@ Logger.overrideLogger(false);
 const cls = new ClsModuleOptions();
 cls.plugins = [new ClsPluginTransactional({ adapter: transactions(steps) })];
 @Module({
-  imports: [
-    RedlockModule.forRoot({ masters: 'memory', observers: [observer] }),
-    ClsModule.forRoot(cls),
-  ],
+  imports: [RedlockModule.forRoot({ masters: 'memory', observers: [observer] }), ClsModule.forRoot(cls)],
   providers: results.map(({ type }) => type),
 })
 class Selling {}
