@@ -1,8 +1,7 @@
 import { Controller, UseFilters, UseInterceptors } from '@nestjs/common';
 import { MessagePattern, Payload } from '@nestjs/microservices';
-import { LockInterceptor, WithLock } from 'nestjs-redlock';
+import { LockExceptionFilter, LockInterceptor, WithLock } from 'nestjs-redlock';
 import { Bank } from './bank.js';
-import { LockedFilter } from './locked.filter.js';
 
 export interface Booking {
   account: string;
@@ -16,7 +15,7 @@ export interface Receipt {
 const keyOf = ({ account }: Booking): string => `account:${account}`;
 
 @Controller()
-@UseFilters(LockedFilter)
+@UseFilters(LockExceptionFilter)
 export class AccountsController {
   constructor(private readonly bank: Bank) {}
 

@@ -89,7 +89,7 @@ describe('A message handler with LockInterceptor that does not wait', () => {
     await expect(second('accounts.close', anna)).rejects.toEqual({
       status: 'error',
       code: 'LOCK_NOT_ACQUIRED',
-      message: 'Another request is working on this account',
+      message: 'Locked',
       retryAfter: expect.any(Number),
     });
     expect(gate.arrivals).toBe(1);

@@ -5,16 +5,9 @@ import { LabelsController } from './labels.controller.js';
 import { PriceStore } from './price.store.js';
 import { PricesController } from './prices.controller.js';
 
-/** What the instances of the application share. */
-export interface Surroundings {
-  readonly locks: RedlockModuleOptions;
-  readonly carrier: Carrier;
-  readonly prices: PriceStore;
-}
-
 @Module({ controllers: [LabelsController, PricesController] })
 export class AppModule {
-  static register({ locks, carrier, prices }: Surroundings): DynamicModule {
+  static register(locks: RedlockModuleOptions, prices: PriceStore, carrier = new Carrier()): DynamicModule {
     return {
       module: AppModule,
       imports: [RedlockModule.forRoot(locks)],

@@ -1,4 +1,4 @@
-import { BadGatewayException, Controller, Param, Post, ServiceUnavailableException } from '@nestjs/common';
+import { Controller, Param, Post, ServiceUnavailableException } from '@nestjs/common';
 import { LockService, WithLock } from 'nestjs-redlock';
 import { Carrier } from './carrier.js';
 
@@ -22,11 +22,6 @@ export class LabelsController {
   })
   async print(@Param('id') id: string): Promise<string> {
     // Without its permit, a call must not go on beside five others.
-    const signal = this.locks.current('carrier')?.signal;
-    try {
-      return await this.carrier.label(id, signal);
-    } catch (error) {
-      throw new BadGatewayException(error instanceof Error ? error.message : 'the carrier failed');
-    }
+    return this.carrier.label(id, this.locks.current('carrier')?.signal);
   }
 }

@@ -1,6 +1,4 @@
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
@@ -11,10 +9,8 @@ import { RedisServer } from '../../../scripts/redis-servers.mjs';
 import { eventually } from '../../../test/support/eventually.js';
 import { Gate } from '../../../test/support/gate.js';
 import { AppModule } from '../src/app.module.js';
-import { Carrier } from '../src/carrier.js';
 import { CALLS_AT_A_TIME } from '../src/labels.controller.js';
 import { PriceStore } from '../src/price.store.js';
-import { standIn } from '../src/stand-in.js';
 
 /** A store that stops where the test looks at it. */
 class WatchedPrices extends PriceStore {
@@ -35,7 +31,6 @@ let servers: RedisServer[];
 let folder: string;
 let prices: WatchedPrices;
 let calls: Gate;
-let carrier: ReturnType<typeof standIn>;
 const apps: INestApplication[] = [];
 
 beforeAll(async () => {
@@ -47,24 +42,20 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'prices-'));
   prices = new WatchedPrices(folder);
   calls = new Gate();
-  carrier = standIn(CALLS_AT_A_TIME, () => calls.pass());
-  await once(carrier.listen(0, '127.0.0.1'), 'listening');
 });
 afterEach(async () => {
   for (const gate of [calls, prices.reading, prices.replacing]) gate.stayOpen();
   await Promise.all(apps.splice(0).map((app) => app.close()));
-  carrier.close();
   await rm(folder, { recursive: true });
 });
 
 /** Starts two instances of the application. Requests go to them in turn and resolve with status and body. */
 async function startTwo({ enabled = true } = {}) {
-  const { port } = carrier.address() as AddressInfo;
   const locks = { masters: servers.map(({ url }) => url), ttl: '2s', enabled } as const;
-  const surroundings = { locks, carrier: new Carrier(`http://127.0.0.1:${port}`), prices };
+  const carrier = { label: (order: string) => calls.pass().then(() => `label of ${order}`) };
   const urls: string[] = [];
   for (let instance = 0; instance < 2; instance++) {
-    const app = await NestFactory.create(AppModule.register(surroundings), { logger: false });
+    const app = await NestFactory.create(AppModule.register(locks, prices, carrier), { logger: false });
     apps.push(app);
     await app.listen(0, '127.0.0.1');
     urls.push(await app.getUrl());
@@ -86,21 +77,22 @@ describe('Calls to the carrier', () => {
   it('are at most five at a time, on all instances together, and all succeed', async () => {
     const { send, locks } = await startTwo();
     const printing = printAll(send);
-    await calls.arrived(CALLS_AT_A_TIME);
-    await expect(locks.inspectPermits('carrier', CALLS_AT_A_TIME)).resolves.toMatchObject({ taken: CALLS_AT_A_TIME });
-    calls.stayOpen();
-    const answers = await printing;
-    expect(answers.filter((answer) => answer.startsWith('201 label of /labels/'))).toHaveLength(20);
-    expect(carrier.traffic).toEqual({ now: 0, most: CALLS_AT_A_TIME, refused: 0 });
+    for (let count = CALLS_AT_A_TIME; count <= 20; count += CALLS_AT_A_TIME) {
+      await calls.arrived(count);
+      await expect(locks.inspectPermits('carrier', CALLS_AT_A_TIME)).resolves.toMatchObject({ taken: CALLS_AT_A_TIME });
+      calls.open();
+    }
+    expect((await printing).sort()).toEqual(Array.from({ length: 20 }, (_, order) => `201 label of ${order}`).sort());
+    expect(calls.crowd).toBe(CALLS_AT_A_TIME);
   });
 
   it('are too many without locks, so the test above would detect missing permits', async () => {
     const { send } = await startTwo({ enabled: false });
     const printing = printAll(send);
-    await calls.arrived(CALLS_AT_A_TIME);
-    await eventually(() => carrier.traffic.refused === 15);
+    await calls.arrived(20);
     calls.stayOpen();
-    expect((await printing).filter((answer) => answer === '502')).toHaveLength(15);
+    await printing;
+    expect(calls.crowd).toBe(20);
   });
 });
 
