@@ -8,8 +8,8 @@ export class Store {
     private readonly instance: string,
   ) {}
 
-  /** Appends a line: these values, the last of which is the name of the instance. */
-  async log(name: string, ...values: (string | number)[]): Promise<void> {
-    await appendFile(join(this.folder, `${name}.log`), `${[...values, this.instance].join(' ')}\n`);
+  /** Appends a line: these values, and the name of the instance. */
+  log(name: string, ...values: (string | number)[]): Promise<void> {
+    return appendFile(join(this.folder, `${name}.log`), `${[...values, this.instance].join(' ')}\n`);
   }
 }
