@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
-import { ensureProgram, onPath } from './ensure-program.mjs';
+import { ensureProgram, onPath } from './programs.mjs';
 
 // Debian ships the server's binary in redis-tools and valkey-tools under the name of the checker; it acts according to
 // the name by which it is started. Unlike redis-server, that package installs no system service.

@@ -4,7 +4,7 @@
 import { createServer } from 'node:http';
 import { mkdir, readFile } from 'node:fs/promises';
 import { extname, join, normalize } from 'node:path';
-import { ensureChromium } from '../scripts/ensure-chromium.mjs';
+import { ensureChromium } from '../scripts/programs.mjs';
 import { allPages, root } from './pages.mjs';
 
 const SITE = join(root, 'build/site');

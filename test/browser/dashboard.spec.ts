@@ -8,7 +8,7 @@ import { LockService, RedlockModule, type RedlockModuleOptions } from 'nestjs-re
 import { RedlockDashboardModule, type RedlockDashboardOptions } from 'nestjs-redlock/dashboard';
 import { LockedInterval, RedlockScheduleModule } from 'nestjs-redlock/schedule';
 import { type Browser, chromium, type Page } from 'playwright-core';
-import { ensureChromium } from '../../scripts/ensure-chromium.mjs';
+import { ensureChromium } from '../../scripts/programs.mjs';
 import { eventually } from '../support/eventually.js';
 import { type Masters, startMasters } from '../support/masters.js';
 import { ADAPTERS } from '../e2e/support/adapters.js';

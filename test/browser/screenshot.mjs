@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { chromium } from 'playwright-core';
 import { NestFactory } from '@nestjs/core';
 import { LockService } from 'nestjs-redlock';
-import { ensureChromium } from '../../scripts/ensure-chromium.mjs';
+import { ensureChromium } from '../../scripts/programs.mjs';
 import { RedisServer } from '../../scripts/redis-servers.mjs';
 import { AppModule } from '../../sample/04-dashboard/dist/app.module.js';
 

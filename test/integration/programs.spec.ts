@@ -19,7 +19,7 @@ function isAlive(pid: number): boolean {
 describe('A program that is not on this machine', () => {
   it.each([
     ['a Redis server', 'redis-servers.mjs', 'ensureRedisServer', 'No redis-server or valkey-server on this machine'],
-    ['a browser', 'ensure-chromium.mjs', 'ensureChromium', 'No Chromium on this machine'],
+    ['a browser', 'programs.mjs', 'ensureChromium', 'No Chromium on this machine'],
   ])('is named, with what to do: %s', async (_, file, name, message) => {
     const code = `import { ${name} } from './${file}'; await ${name}().catch((error) => console.log(error.message));`;
     const { REDIS_SERVER: _server, CHROMIUM: _browser, ...env } = process.env;

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
-import { startPostgres } from '../../scripts/database-servers.mjs';
-import { findPostgres } from '../../scripts/ensure-postgres.mjs';
+import { startPostgres } from '../support/database-servers.mjs';
+import { findPostgres } from '../../scripts/programs.mjs';
 import { Arena, fencedDatabases, type Mutation, outcomeOf } from './support/fenced-databases.js';
 
 const programs = findPostgres();

@@ -10,7 +10,7 @@ import { optionsOf } from '../../scripts/options.mjs';
 import { ensureRedisServer, versionOfServer } from '../../scripts/redis-servers.mjs';
 import { writePart } from '../../scripts/page.mjs';
 import { root } from '../../scripts/run.mjs';
-import { ensureServers } from '../../scripts/servers.mjs';
+import { ensureServers } from './servers.mjs';
 import { tableOf } from '../matrix/report.mjs';
 
 /** What runs on each server, and the column that shows it. */

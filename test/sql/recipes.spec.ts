@@ -5,11 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type DatabaseServer, startMariadb, startPostgres } from '../../scripts/database-servers.mjs';
+import { type DatabaseServer, startMariadb, startPostgres } from '../support/database-servers.mjs';
 import { ensureBuild } from '../../scripts/ensure-build.mjs';
-import { findMariadb } from '../../scripts/ensure-mariadb.mjs';
-import { findPostgres } from '../../scripts/ensure-postgres.mjs';
-import { ensureSqlDrivers } from '../../scripts/ensure-sql-drivers.mjs';
+import { findMariadb, findPostgres } from '../../scripts/programs.mjs';
+import { ensureSqlDrivers } from './drivers.mjs';
 import { ensureNode } from '../matrix/command.mjs';
 
 const PROGRAM = join(import.meta.dirname, 'run-recipe.mjs');

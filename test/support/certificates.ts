@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { ensureProgram, onPath } from '../../scripts/ensure-program.mjs';
+import { ensureProgram, onPath } from '../../scripts/programs.mjs';
 
 const run = promisify(execFile);
 const PACKAGES = { 'apt-get': ['openssl'], apk: ['openssl'], dnf: ['openssl'], brew: ['openssl'] };

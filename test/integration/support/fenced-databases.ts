@@ -2,9 +2,8 @@ import { createConnection, type Connection } from 'mysql2/promise';
 import pg from 'pg';
 import type { Lock } from '../../../lib/locks/lock.js';
 import { fence, type FenceDialect, fenceMigration, type FenceOptions } from '../../../lib/sql/index.js';
-import { type DatabaseServer, startMariadb, startPostgres } from '../../../scripts/database-servers.mjs';
-import { findMariadb } from '../../../scripts/ensure-mariadb.mjs';
-import { findPostgres } from '../../../scripts/ensure-postgres.mjs';
+import { type DatabaseServer, startMariadb, startPostgres } from '../../support/database-servers.mjs';
+import { findMariadb, findPostgres } from '../../../scripts/programs.mjs';
 import { eventually } from '../../support/eventually.js';
 
 /** What a test changes in the statements of the fence, to show that a clause is needed. */

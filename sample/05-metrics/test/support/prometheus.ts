@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { findPrometheus } from '../../../../scripts/ensure-prometheus.mjs';
+import { findPrometheus } from '../../../../scripts/programs.mjs';
 import { FOLDER } from './monitoring.js';
 
 export const programs = findPrometheus();

@@ -1,4 +1,4 @@
-// Private servers of PostgreSQL and MariaDB in temporary folders, which also hold their sockets. For samples and tests.
+// Private servers of PostgreSQL and MariaDB in temporary folders, which also hold their sockets.
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';

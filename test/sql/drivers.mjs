@@ -2,8 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { mustRun, root, run } from './run.mjs';
+import { mustRun, root, run } from '../../scripts/run.mjs';
 
 const folder = join(root, 'test/sql');
 const recordOf = (path) => readFile(join(folder, path), 'utf8').catch(() => undefined);
@@ -40,5 +39,3 @@ function hasBinary() {
   const { status } = spawnSync(process.execPath, ['--input-type=module', '-e', open], { cwd: folder, stdio: 'ignore' });
   return status === 0;
 }
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) console.log(await ensureSqlDrivers());

@@ -1,5 +1,3 @@
-import type { MariadbPrograms } from './ensure-mariadb.mjs';
-
 /** A server that lives until it is stopped, or this process ends. */
 export interface DatabaseServer {
   readonly name: string;
@@ -18,4 +16,4 @@ export declare function startPostgres(
 ): Promise<DatabaseServer>;
 
 /** @param programs paths of the server's programs, as `findMariadb` gives them */
-export declare function startMariadb(programs: MariadbPrograms): Promise<DatabaseServer>;
+export declare function startMariadb(programs: Readonly<Record<'server' | 'install', string>>): Promise<DatabaseServer>;

@@ -7,10 +7,10 @@ import { chmod, mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/p
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { ensureProgram, onPath } from './ensure-program.mjs';
-import { optionsOf } from './options.mjs';
-import { versionOfServer } from './redis-servers.mjs';
-import { root } from './run.mjs';
+import { ensureProgram, onPath } from '../../scripts/programs.mjs';
+import { optionsOf } from '../../scripts/options.mjs';
+import { versionOfServer } from '../../scripts/redis-servers.mjs';
+import { root } from '../../scripts/run.mjs';
 
 const MIRROR = 'http://deb.debian.org/debian';
 const KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg';
