@@ -66,10 +66,6 @@ function acquireShared(server: OperationContext, request: SharedAcquisition): Gr
     if (ticket) {
       const isHeld = refusals.map((refusal) => refusal !== undefined);
       queueUp(server, keys, isHeld, { ...ticket, waited: sharing.waited });
-      // The older request may sleep: its reservation has ended, and no release follows.
-      keys.forEach((key, index) => {
-        if (isHeld[index] && !server.data.exists(key)) wake(server, key, ticket.queues[index] as string);
-      });
     }
     return heldFor(Math.min(...times) < 0 ? undefined : Math.max(...times), first.content);
   }

@@ -53,6 +53,9 @@ export function queueUp(
     if (isHeld[index]) {
       if (arrival.isShared) dropReservation(server, key, arrival);
       enqueue(server, queue, arrival);
+      // The older request, for which a shared one is deferred at a free key, may sleep: its reservation has ended, and no
+      // release follows.
+      if (arrival.isShared && !server.data.exists(key)) wake(server, key, queue);
     } else if (dropReservation(server, key, arrival)) {
       wake(server, key, queue);
     }

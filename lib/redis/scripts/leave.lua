@@ -1,5 +1,4 @@
--- Takes a waiter out of its queues, and removes its writer keys. Those behind it may be able to take the key, even if it had no
--- reservation.
+-- Takes a waiter out of its queues, and removes its writer keys. Others may then have the key, even if it had no reservation.
 -- keys, waiter, queues, is_shared: 1 or 0
 -- Reply: FREE
 -- Protocol 5.7 and 11.6

@@ -38,7 +38,7 @@ if what == 'take' or what == 'join' then
   if wait > 0 then return { QUARANTINED .. ' ' .. text(wait) } end
 end
 if what == 'take' then
-  local key, token, ttl, queue, waiter = unpack(ARGV, 5)
+  local key, token, ttl, queue, waiter, waited, reserve_for = unpack(ARGV, 5)
   -- @include acquire-one
 elseif what == 'give' then
   local key, token, queue = unpack(ARGV, 5)
@@ -84,23 +84,20 @@ local function carry_out(name, ...)
     -- @include gate
     if wait > 0 then return QUARANTINED .. ' ' .. text(wait) end
   end
-  local key, token = ...
+  local answer
+  local key, token, ttl, queue, waiter, waited, reserve_for = ...
   if name == 'take' then
-    local _, _, ttl, queue, waiter, waited, reserve_for = ...
-    local answer
     -- @include acquire-one
     return answer or general('acquire')({ key }, token, ttl, false, waited, { queue }, waiter, reserve_for)
-  elseif name == 'give' then
-    local _, _, queue = ...
-    local answer
-    -- @include release-one
-    return answer or general('release')({ key }, token, '0', { queue })
   elseif name == 'join' then
-    local _, _, ttl, writer_key, waited = ...
+    local _, _, _, writer_key, waited = ...
     return general('acquire')({ key }, token, ttl, { writer_key }, waited)
-  elseif name == 'part' then
+  elseif name == 'give' or name == 'part' then
     local _, _, queue = ...
-    return general('release')({ key }, token, '0', { queue }, 1)
+    if name == 'give' then
+      -- @include release-one
+    end
+    return answer or general('release')({ key }, token, '0', { queue }, name == 'part' and 1)
   end
   return general(name)(...)
 end

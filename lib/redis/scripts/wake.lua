@@ -69,25 +69,19 @@ local function wake(key, queue)
   return is_heard
 end
 
--- A waiter keeps the age that it has in the queue. Its reservation is of no use while it is deferred, or another key is held.
+-- The reservation of a waiter is of no use while it is deferred, or another key is held.
 local function queue_up(keys, held, ticket)
-  local waiter, is_shared = ticket.waiter, ticket.is_shared
+  local waiter, is_shared, waited, reserve_for = ticket.waiter, ticket.is_shared, ticket.waited, ticket.reserve_for
   for i, key in ipairs(keys) do
     local queue, member = ticket.queues[i], member_of(waiter, is_shared)
     local was_reserved = (is_shared or not held[i]) and drop_reservation(key, waiter, is_shared)
     if held[i] then
-      local known = pcall_redis('ZSCORE', queue, member)
-      local since = type(known) == 'string' and math.floor(known) or milliseconds() - ticket.waited
-      pcall_redis('ZADD', queue, string.format('%.10f', since + ticket.reserve_for / RESERVATION_SCALE), member)
-      pcall_redis('PEXPIRE', queue, QUEUE_LIFE)
-    elseif was_reserved then
-      wake(key, queue)
+      -- @include enqueue
     end
-  end
-  -- The older request, for which a shared one is deferred at a free key, may sleep: its reservation has ended, and no release
-  -- follows.
-  for i, key in ipairs(is_shared and keys or {}) do
-    if held[i] and call('EXISTS', key) == 0 then wake(key, ticket.queues[i]) end
+    -- The older request, for which a shared one is deferred at a free key, may sleep: its reservation has ended, and no
+    -- release follows.
+    local is_free = held[i] and is_shared and call('EXISTS', key) == 0
+    if is_free or (was_reserved and not held[i]) then wake(key, queue) end
   end
 end
 
