@@ -149,8 +149,8 @@ export function WithLock<const Key extends LockKey>(
     let asked: Asked | undefined;
     const settings = new WeakMap<LockService, WorkSettings>();
     const settingsOf = (service: LockService, wanted: WithLockOptions): WorkSettings => {
-      const known = settings.get(service) ?? service.workSettings(wanted);
-      settings.set(service, known);
+      let known = settings.get(service);
+      if (!known) settings.set(service, (known = service.workSettings(wanted)));
       return known;
     };
     const check = (returned: unknown): void => void refuseStream(where, returned);

@@ -72,7 +72,7 @@ export class Lease extends ListMember<Lease> {
   }
 
   get isHeld(): boolean {
-    return this.isHeldAt(this.context.clock.read());
+    return !this.isOver && this.isHeldAt(this.context.clock.read());
   }
 
   get isOver(): boolean {
