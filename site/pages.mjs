@@ -26,7 +26,6 @@ export const GROUPS = [
       ['options.md', 'docs/options.md', 'Options'],
       ['testing.md', 'docs/testing.md', 'Testing'],
       ['errors.md', 'docs/errors.md', 'Errors and log messages'],
-      ['faq.md', 'docs/faq.md', 'Questions'],
       ['migration.md', 'docs/migration.md', 'Migration'],
     ],
   },
@@ -53,7 +52,6 @@ export const GROUPS = [
       ['comparison.md', 'docs/comparison.md', 'Comparison'],
       ['performance.md', 'docs/performance.md', 'Performance'],
       ['matrix.md', 'docs/matrix.md', 'Matrix'],
-      ['glossary.md', 'docs/glossary.md', 'Glossary'],
     ],
   },
   {

@@ -10,8 +10,8 @@ export interface LeaderOptions {
    */
   ttl?: Duration;
   /**
-   * What other instances read with `Elections.leader`, such as an address: a value that JSON can represent in 16 KiB, or a
-   * function that gives it, or a promise of it, at each election.
+   * What other instances read with `Elections.leader`, such as an address: JSON of at most 16 KiB, also from a function, which
+   * may return a promise, at each election.
    * @default nothing
    */
   data?: unknown;

@@ -12,20 +12,32 @@ import { root } from '../run.mjs';
 
 /** Where an option is explained, unless a heading of its page has its name. */
 const EXPLAINED = {
-  masters: '[masters](setup.md#masters)',
-  ttl: '[which ttl?](faq.md#which-ttl)',
-  mode: '[shared locks](sharing.md#shared-locks)',
-  permits: '[permits](sharing.md#permits)',
-  reentrant: '[nested calls](locking.md#nested-calls)',
-  connectTimeout: '[boot](setup.md#boot)',
-  drainTimeout: '[shutdown](setup.md#shutdown)',
-  observers: '[events](operations.md#events-and-log-lines)',
-  name: '[several services](setup.md#several-lock-services)',
-  guards: '[who may see it](#who-may-see-it)',
-  actions: '[release by force](#release-by-force)',
-  origins: '[other sites](#other-sites)',
-  hosts: '[other names](#other-names-of-the-host)',
+  masters: 'setup.md#masters',
+  mode: 'sharing.md#shared-locks',
+  permits: 'sharing.md#permits',
+  reentrant: 'locking.md#nested-calls',
+  connectTimeout: 'setup.md#boot',
+  drainTimeout: 'setup.md#shutdown',
+  observers: 'operations.md#events-and-log-lines',
+  name: 'setup.md#several-lock-services',
+  guards: '#who-may-see-it',
+  actions: '#release-by-force',
+  origins: '#other-sites',
+  hosts: '#other-names-of-the-host',
 };
+/** What most applications set or use; all others have a table of their own. */
+const EVERYDAY = [
+  'masters',
+  'keyPrefix',
+  'ttl',
+  'wait',
+  'onLocked',
+  'extend',
+  'maxHold',
+  'mode',
+  'permits',
+  'reentrant',
+];
 const LITERAL = /(?<=^|; )(?:'[^']*'|\d[\d.]*(?! ms)|true|false|\[\])(?=$|[,;]| for\b)/g;
 
 /** The pages that do not fit the library, with the text that they should have. */
@@ -57,36 +69,35 @@ async function partsOfOptions(load) {
     ['nest/redlock-module-options.interface', 'LockingModuleOptions', 'RedlockModuleExtras'],
   ]);
   const whereOf = (name) => {
-    if (name in EXTRAS) return 'module; async: beside `useFactory`';
+    if (name in EXTRAS) return 'beside `useFactory`';
     const isOfCall = name in ACQUIRE_OPTIONS && name in METHOD_OPTIONS;
-    if (name in MODULE_OPTIONS) return isOfCall ? 'module, call' : 'module';
-    if (isOfCall) return 'call';
-    if (name in ACQUIRE_OPTIONS) return '`LockService`';
-    return name in WITH_LOCK_OPTIONS ? '`withLock`, decorator, interceptor' : 'decorator, interceptor';
+    if (name in MODULE_OPTIONS) return isOfCall ? 'also of a call' : '';
+    if (isOfCall) return 'of a call';
+    if (name in ACQUIRE_OPTIONS) return 'of `LockService`';
+    return name in WITH_LOCK_OPTIONS ? 'of `withLock`, decorator, interceptor' : 'of decorator, interceptor';
   };
   const all = { masters: undefined, ...ACQUIRE_OPTIONS, ...METHOD_OPTIONS, ...MODULE_OPTIONS, ...EXTRAS };
   const jobs = docsOf([['schedule/locked-job.decorators', 'LockedJobOptions', 'LockedCronOptions']]);
   const leaders = docsOf([['leader/leader.decorator', 'LeaderOptions']]);
   const rowsOf = (table, meanings) => [
-    ['option', 'default', 'type and bounds', 'meaning'],
+    ['option', 'default', 'meaning'],
     ...Object.entries(table).map(([name, parse]) => {
       const { fallback, meaning } = rowOf(name, parse, meanings);
-      return [`\`${name}\``, fallback, kindOf(parse), meaning];
+      return [`\`${name}\``, fallback, withBounds(meaning, kindOf(parse))];
     }),
   ];
   const kindOf = (parse) => parse.kind.replace(/^(?:an?|the) /, '').replaceAll(/'[^']+'/g, '`$&`');
+  const table = (names) => (page) => [
+    ['option', 'default', 'meaning'],
+    ...names.map((name) => {
+      const { fallback, meaning } = rowOf(name, all[name], docs);
+      return [linked(name, page), fallback, withBounds(meaning, kindOf(all[name]), whereOf(name))];
+    }),
+  ];
+  const rare = Object.keys(all).filter((name) => !EVERYDAY.includes(name));
   return [
-    {
-      page: 'docs/options.md',
-      name: 'options',
-      rows: (page) => [
-        ['option', 'where', 'default', 'type and bounds', 'meaning'],
-        ...Object.entries(all).map(([name, parse]) => {
-          const { fallback, meaning } = rowOf(name, parse, docs);
-          return [`\`${name}\``, whereOf(name), fallback, kindOf(parse), explained(meaning, name, page)];
-        }),
-      ],
-    },
+    { page: 'docs/options.md', name: 'options', rows: table(EVERYDAY) },
+    { page: 'docs/options.md', name: 'rare options', rows: table(rare) },
     { page: 'docs/options.md', name: 'options of jobs', rows: () => rowsOf(CRON_OPTIONS, jobs) },
     { page: 'docs/options.md', name: 'options of leaders', rows: () => rowsOf(LEADER_OPTIONS, leaders) },
   ];
@@ -99,7 +110,7 @@ async function partsOfDashboard(load) {
     ['option', 'default', 'meaning'],
     ...Object.entries({ ...PLACEMENT, ...SETTINGS }).map(([name, parse]) => {
       const { fallback, meaning } = rowOf(name, parse, docs);
-      return [`\`${name}\``, fallback, explained(meaning, name, page)];
+      return [linked(name, page), fallback, meaning];
     }),
   ];
   return [{ page: 'docs/dashboard.md', name: 'options', rows }];
@@ -119,9 +130,16 @@ function valueOf(literal) {
   return literal.startsWith("'") ? literal.slice(1, -1) : JSON.parse(literal);
 }
 
-function explained(meaning, name, page) {
-  const place = page.includes(`\n### \`${name}\`\n`) ? `[below](#${name.toLowerCase()})` : EXPLAINED[name];
-  return place === undefined ? meaning : `${meaning}: ${place}`;
+/** What is true or false shows that by its default. */
+function withBounds(meaning, kind, where) {
+  const bounds = [kind === 'true or false' ? '' : kind, where].filter(Boolean).join(', ');
+  return bounds ? `${meaning}; _${bounds}_` : meaning;
+}
+
+/** The name of an option, which leads to its explanation. */
+function linked(name, page) {
+  const place = page.includes(`\n### \`${name}\`\n`) ? `#${name.toLowerCase()}` : EXPLAINED[name];
+  return place === undefined ? `\`${name}\`` : `[\`${name}\`](${place})`;
 }
 
 /** What the TSDoc of interfaces says of each member: the first sentence, and the default. */

@@ -96,7 +96,6 @@ function partsOf(table) {
     libraries: librariesPart(cost, latency),
     waiting: waitingPart(table),
     features: featuresPart(table, cost, latency),
-    network: networkPart(table),
     failing: failingPart(table),
   };
 }
@@ -156,17 +155,6 @@ function featuresPart(table, cost, latency) {
     ['permits: locks/s', permits(1), permits(3), ''],
     ['`withLock`: CPU', call('LockService.withLock'), '', ''],
     ['`@WithLock`: CPU', call('@WithLock'), '', ''],
-  ]);
-}
-
-function networkPart(table) {
-  const acquire = (masters, added) => {
-    const found = table('network', `N = ${masters}, each with a key`);
-    return times(found.number([added, 'ours'], 'acquire p50') / found.number([added, 'ours'], 'a PING'));
-  };
-  return markdownTable([
-    ['added', '1 master', '5'],
-    ...['0 ms', '0.5 ms', '30 ms'].map((added) => [added, ...[1, 5].map((masters) => acquire(masters, added))]),
   ]);
 }
 

@@ -28,6 +28,13 @@ function tableUnder(page: string, heading: string): string[][] {
   );
 }
 
+/** The first words and the rest of each item of a list between a heading of a page and the next heading. */
+function listUnder(page: string, heading: string): [string, string][] {
+  const [, section = ''] = page.split(`# ${heading}\n`);
+  const text = section.split(/\n##+ /)[0]!.replace(/\n {2,}/g, ' ');
+  return [...text.matchAll(/^- (.*?): (.*)$/gm)].map(([, head, rest]) => [head!, rest!]);
+}
+
 const inCode = (cell: string): string[] => [...cell.matchAll(/`([^`]+)`/g)].map(([, code]) => code!);
 
 /** All events of an observer. Does not compile unless it is complete. */
@@ -81,8 +88,8 @@ describe('The documentation', () => {
   // Those that are values are compared where the page is written.
   it('states the defaults that are computed', () => {
     const settings = resolveSettings({}, 3);
-    const rows = tableUnder(optionsPage, 'All options');
-    const shown = Object.fromEntries(rows.map(([name, , fallback]) => [inCode(name!)[0]!, fallback!]));
+    const rows = ['Everyday options', 'Rare options'].flatMap((heading) => tableUnder(optionsPage, heading));
+    const shown = Object.fromEntries(rows.map(([name, fallback]) => [inCode(name!)[0]!, fallback!]));
     expect(parseDuration('maxHold', inCode(shown.maxHold!)[0]!.slice(1, -1), 0)).toBe(settings.maxHold);
     expect([shown.maxTtl, settings.maxTtl]).toEqual(['the ttl', settings.ttl]);
     expect(shown.masterTimeout).toMatch(new RegExp(`^${settings.masterTimeout} ms`));
@@ -95,10 +102,9 @@ describe('The documentation', () => {
       (value) => typeof value === 'function' && value.prototype instanceof api.LockError,
     );
     expect(new Set(ERRORS.map(({ constructor }) => constructor))).toEqual(new Set(classes));
-    const reported = tableUnder(errorsPage, 'Error classes').map(([name, code, , status]) => [
-      ...inCode(name!),
-      ...inCode(code!),
-      /\b\d{3}\b/.exec(status!)?.[0],
+    const reported = listUnder(errorsPage, 'Error classes').map(([head]) => [
+      ...inCode(head),
+      /\b\d{3}\b/.exec(head)?.[0],
     ]);
     expect(reported.sort()).toEqual(
       ERRORS.map(({ name, code, statusCode }) => [name, code, String(statusCode)]).sort(),
@@ -118,9 +124,10 @@ describe('The documentation', () => {
       createUpDownCounter: maker('up-down counter'),
       createObservableGauge: maker('gauge'),
     } as unknown as Meter);
-    const reported = tableUnder(operationsPage, 'Metrics and spans')
-      .filter(([name]) => !name!.startsWith('span'))
-      .flatMap(([name, kind]) => inCode(name!).map((each) => `${each}: ${kind!.replace('counters', 'counter')}`));
+    const reported = listUnder(operationsPage, 'Metrics and spans').flatMap(([head]) => {
+      const kind = /\((.*)\)$/.exec(head)?.[1];
+      return kind === undefined ? [] : inCode(head).map((each) => `${each}: ${kind.replace('counters', 'counter')}`);
+    });
     expect(reported.sort()).toEqual(made.sort());
   });
 
@@ -134,7 +141,7 @@ describe('The documentation', () => {
   });
 
   it('lists all events of an observer', () => {
-    const reported = tableUnder(operationsPage, 'Events and log lines').flatMap(([name]) => inCode(name!));
+    const reported = listUnder(operationsPage, 'Events and log lines').flatMap(([head]) => inCode(head));
     expect(reported.sort()).toEqual(Object.keys(EVENTS).sort());
   });
 });

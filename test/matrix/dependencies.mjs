@@ -21,7 +21,7 @@ const PACKAGES = [
 /** One cell: no other package is installed. */
 export function dependencyCell(folder) {
   return {
-    ...{ table: 'dependencies', row: `the ${PACKAGES.length} packages above`, column: 'nothing else is installed' },
+    ...{ table: 'dependencies', row: `these ${PACKAGES.length} and no other`, column: 'tree' },
     part: 'tree',
     run: async () => {
       const tree = JSON.parse(await outputOf('npm', ['ls', '--all', '--json', '--omit=dev'], { cwd: folder }));
@@ -37,7 +37,7 @@ export function dependencyCell(folder) {
 
 /** The packages as a Markdown list. */
 export function listOfDependencies() {
-  return PACKAGES.map(([name, parent, reason]) => `- \`${name}\`, for \`${parent}\`: ${reason}`).join('\n');
+  return PACKAGES.map(([name, , reason]) => `- \`${name}\`: ${reason}`).join('\n');
 }
 
 /** npm lists the dependencies of a package at each place, so a package may occur more than once. */

@@ -1,29 +1,33 @@
-import { markdownTable } from '../../scripts/page.mjs';
 import { CONSUMERS } from './corners.mjs';
 import { listOfDependencies } from './dependencies.mjs';
 
 /** The status of a cell in the words of a table. */
 const MARKS = { ok: 'ok', 'n.a.': 'n.a.', failed: '**failed**' };
 
-/**
- * A Markdown table with rows and columns in the order of the results. A cell whose parts differ lists those that are
- * not ok.
- */
-export function tableOf(corner, results) {
+/** A list in the order of the results, in which rows with the same cells are one item. Parts that are not ok are named. */
+export function listOf(results) {
   const columns = distinct(results.map(({ column }) => column));
-  const rows = distinct(results.map(({ row }) => row)).map((row) => [
-    row,
-    ...columns.map((column) => cellOf(results.filter((each) => each.row === row && each.column === column))),
-  ]);
-  return markdownTable([[corner, ...columns], ...rows]);
+  const rows = new Map();
+  for (const row of distinct(results.map((result) => result.row))) {
+    const cells = cellsOf(row, columns, results);
+    rows.set(cells, [...(rows.get(cells) ?? []), row]);
+  }
+  return [...rows].map(([cells, names]) => `- ${cells}: ${names.join('; ')}`).join('\n');
+}
+
+/** What all columns have in common, or each column with its cell. */
+function cellsOf(row, columns, results) {
+  const cells = columns.map((column) => cellOf(results.filter((each) => each.row === row && each.column === column)));
+  if (new Set(cells).size === 1) return cells[0];
+  return columns.map((column, i) => `${column}: ${cells[i]}`).join('; ');
 }
 
 /** Why cells are not applicable, each reason once. */
 function reasonsOf(results) {
   const reasons = results.filter(({ status }) => status === 'n.a.').map(({ reason }) => reason);
   return distinct(reasons)
-    .map((reason) => `- n.a.: ${reason}`)
-    .join('\n');
+    .map((reason) => `n.a.: ${reason}.`)
+    .join(' ');
 }
 
 function cellOf(parts) {
@@ -66,25 +70,19 @@ export function withWords(text, words) {
   return changed;
 }
 
-const RUN_TIME = `The packed tarball, installed by npm into an application and started by each version of Node: once as ESM and once as
-CommonJS, two instances of a Nest application with three Redis servers exclude each other, a second holder is refused,
-fencing tokens grow, HTTP requests are locked, the testing kit, Terminus and OpenTelemetry work; deep imports are refused
-and \`import\` and \`require\` give the same classes; the command line examines the servers; and with the flag of Node that
-forbids to load ESM by \`require\`, so that there are two copies in one process, they work together.`;
+const RUN_TIME = `The packed tarball in an application on each Node, as ESM and as CommonJS: two instances of Nest exclude each other on
+three Redis servers; tokens, requests, testing kit, Terminus, OpenTelemetry and command line work; \`import\` and \`require\`
+give the same classes or, where Node is told not to load ESM by \`require\`, two copies that work together.`;
 
-const TYPES = `The same application, type checked with \`strict\`, \`exactOptionalPropertyTypes\` and without \`skipLibCheck\`. Where Nest
-or the compiler itself refuses, the table says n.a., and the run fails if it refuses for any other reason.`;
+const TYPES = `With \`strict\`, \`exactOptionalPropertyTypes\`, and without \`skipLibCheck\`.`;
 
-const NEST_ADD = `\`nest new\`, then \`nest add nestjs-redlock\` twice: the second run changes nothing. The application builds, its
-tests and the generated one pass, and it starts with three Redis servers.`;
+const NEST_ADD = `\`nest new\`, then \`nest add nestjs-redlock\` twice: the second run changes nothing. The application builds, its tests pass,
+and it starts with three Redis servers.`;
 
-const NEWCOMER = `From an empty folder: \`nest new\`, what the README says to install, its code for a cron job, a build, and three instances
-with three Redis servers. In every tick the job runs on exactly one of them, and the same job without the lock on all
-three. Only the addresses and the time of the job are not the README's.`;
+const NEWCOMER = `\`nest new\`, then the cron job of the README in three instances with three Redis servers: each tick runs on exactly one of
+them, and without the lock on all three.`;
 
-const RUNNERS = `The examples of [testing](testing.md), as they stand, in applications that \`nest new\` generates. The settings of
-jest are those of that page; Vitest and ts-jest are configured as generated, except for one line that ts-jest needs for
-imports that end in \`.js\`. No runner is kept alive by the tests that close nothing.`;
+const RUNNERS = `The examples of [testing](testing.md), as they stand, in applications that \`nest new\` generates.`;
 
 const DEPENDENCIES = 'What comes along with the library, besides peers:';
 
@@ -93,20 +91,22 @@ export function reportOn(results) {
   const of = (table) => results.filter((result) => result.table === table);
   const types = of('types').map((result) => ({ ...result, column: titleOf(result.column) }));
   const parts = [
-    ...partOf('At run time', RUN_TIME, 'application', of('run time')),
-    ...partOf('Types', TYPES, 'compiler and setting', types),
-    ...partOf('nest add', NEST_ADD, 'application', of('nest add')),
-    ...partOf("A newcomer's path", NEWCOMER, 'application', of('newcomer')),
-    ...partOf('Test runners', RUNNERS, 'runner, application', of('test runners')),
-    ...partOf('Dependencies', `${DEPENDENCIES}\n\n${listOfDependencies()}`, 'installed', of('dependencies')),
+    ...partOf('At run time', RUN_TIME, of('run time')),
+    ...partOf('Types', TYPES, types),
+    ...partOf('nest add', NEST_ADD, of('nest add')),
+    ...partOf("A newcomer's path", NEWCOMER, of('newcomer')),
+    ...partOf('Test runners', RUNNERS, of('test runners')),
+    ...partOf('Dependencies', `${DEPENDENCIES}\n\n${listOfDependencies()}`, of('dependencies')),
   ];
   return ['Written by `npm run matrix -- --markdown docs/matrix.md`.', ...parts].join('\n\n').concat('\n');
 }
 
-function partOf(title, text, corner, results) {
+function partOf(title, text, results) {
   if (results.length === 0) return [];
   const reasons = reasonsOf(results);
-  return [`## ${title}`, text, tableOf(corner, results), ...(reasons ? [reasons] : [])];
+  const columns = distinct(results.map(({ column }) => column)).join('; ');
+  const versions = /\d/.test(columns) ? [`${columns}:`] : [];
+  return [`## ${title}`, text, ...versions, listOf(results), ...(reasons ? [reasons] : [])];
 }
 
 function titleOf(name) {

@@ -11,7 +11,7 @@ import { ensureRedisServer, versionOfServer } from '../../scripts/redis-servers.
 import { writePart } from '../../scripts/page.mjs';
 import { root } from '../../scripts/run.mjs';
 import { ensureServers } from './servers.mjs';
-import { tableOf } from '../matrix/report.mjs';
+import { listOf } from '../matrix/report.mjs';
 
 /** What runs on each server, and the column that shows it. */
 const SUITES = {
@@ -28,8 +28,7 @@ const PATIENCE = 600_000;
 
 const TEXT = `Written by \`npm run test:servers -- --markdown docs/matrix.md\`.
 
-The contract of a master, the integration tests and the comparison of the simulated server with a real one, on each
-server that \`npm run servers\` provides. The suites of Debian decide which version that is.`;
+The contract of a master, the integration tests, and the comparison of the simulated server with a real one, on:`;
 
 const { values } = optionsOf({
   options: {
@@ -50,7 +49,7 @@ const servers = provided.filter(({ name, source }) => name !== skipped && `${nam
 const results = [];
 for (const server of servers) results.push(...(await resultsOn(server)));
 
-const report = `## Servers\n\n${TEXT}\n\n${tableOf('server', results)}`;
+const report = `## Servers\n\n${TEXT}\n\n${listOf(results)}`;
 console.log(`\n${report}`);
 if (values.markdown) await writePart(values.markdown, 'servers', report);
 const failed = results.filter(({ status }) => status === 'failed').length;

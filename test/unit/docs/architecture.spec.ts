@@ -12,7 +12,7 @@ it('The page on the architecture names each folder of the library, and no file t
   const folders = [...new Set(sources)]
     .map((folder) => folder.slice(root.length + 1))
     .filter((name) => name !== 'lib/');
-  const rows = [...page.matchAll(/^\| `(lib\/\S+\/)`/gm)].map(([, folder]) => folder);
+  const rows = [...page.matchAll(/^- `(lib\/\S+\/)`/gm)].map(([, folder]) => folder);
   expect(rows.sort()).toEqual(folders.sort());
   const named = [...page.matchAll(/`((?:lib\/)?[\w./-]+\/[\w.-]+\.ts)`/g)].map(([, path = '']) => path);
   expect(named.length).toBeGreaterThan(20);

@@ -38,9 +38,9 @@ async function check(name: string, text: string): Promise<Verdict> {
 }
 
 it.each<[string, string, string[]]>([
-  ['docs/errors.md', '[a](faq.md) [b](performance.svg) [c](../README.md)', []],
+  ['docs/errors.md', '[a](jobs.md) [b](performance.svg) [c](../README.md)', []],
   ['docs/errors.md', '[a](../sample/01-orders)', ['../sample/01-orders']],
-  ['README.md', '[a](CONTRIBUTING.md) [b](docs/faq.md) ![c](docs/dashboard.png)', ['CONTRIBUTING.md']],
+  ['README.md', '[a](CONTRIBUTING.md) [b](docs/jobs.md) ![c](docs/dashboard.png)', ['CONTRIBUTING.md']],
   ['CONTRIBUTING.md', '[a](sample/01-orders)', []],
 ])('A page of the package, as %s, links to nothing outside of the package', async (name, text, targets) => {
   const problems = await checkLinks(parseMarkdown(join(process.cwd(), name), text));

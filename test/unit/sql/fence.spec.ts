@@ -182,7 +182,7 @@ describe('A fence', () => {
 describe('The recipes of the documentation', () => {
   const root = resolve(import.meta.dirname, '../../..');
   const page = readFileSync(join(root, 'docs/fenced-writes.md'), 'utf8');
-  const rows = [...page.matchAll(/^\| ([^|]+?) +\| `(fence(?:Sync)?\(.+\))` +\|$/gm)];
+  const rows = [...page.matchAll(/^- (`[^`]+`|[\w-]+): `(fence(?:Sync)?\([^`]+\))`/gm)];
   const fileOf = (name: string): string => `${name.toLowerCase().replaceAll('`', '').replace(':', '-')}.mjs`;
 
   it('are those that are tested', () => expect(rows.length).toBe(8));
