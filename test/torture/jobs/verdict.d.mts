@@ -10,12 +10,14 @@ export interface RunLine {
 export function explain(story: {
   readonly lines: readonly RunLine[];
   readonly kills: readonly { readonly instance: string; readonly at: number }[];
-  readonly recorded: ReadonlyMap<string, { readonly outcome: string; readonly instance: string }>;
+  readonly recorded?: ReadonlyMap<string, { readonly outcome: string; readonly instance: string }>;
   readonly from: number;
   readonly until: number;
+  readonly mayMiss?: (tick: number) => boolean;
+  readonly mayRepeat?: (run: RunLine) => boolean;
 }): {
   readonly counts: Readonly<
-    Record<'scheduled' | 'once' | 'again' | 'missed' | 'doubled' | 'proved' | 'afterEnd', number>
+    Record<'scheduled' | 'once' | 'again' | 'excused' | 'missed' | 'doubled' | 'proved' | 'afterEnd', number>
   >;
   readonly table: string;
   readonly problems: readonly string[];

@@ -5,11 +5,12 @@ const SECOND = 1_000;
  *
  * @param lines what the instances wrote before and after each run: `{ event, tick, attempt, instance, at }`
  * @param kills the instances that were killed: `{ instance, at }`
- * @param recorded what the history of the job has shown, by tick and attempt
+ * @param recorded what the history of the job has shown, by tick and attempt; if absent, it is not looked at
+ * @param mayMiss whether a tick need not run
+ * @param mayRepeat whether the tick of an attempt may run again; by default, if its instance was killed
  * @param from the ticks after this moment and up to `until` count, in milliseconds since the epoch
  */
-export function explain({ lines, kills, recorded, from, until }) {
-  const killed = new Set(kills.map(({ instance }) => instance));
+export function explain({ lines, kills, recorded, from, until, mayMiss = () => false, mayRepeat = wasKilled(kills) }) {
   const starts = lines.filter(({ event }) => event === 'start');
   const hasEnded = ({ tick, attempt, instance }) =>
     lines.some(
@@ -17,24 +18,28 @@ export function explain({ lines, kills, recorded, from, until }) {
     );
   const byTick = group(starts);
   const problems = [];
-  const counts = { scheduled: 0, once: 0, again: 0, missed: 0, doubled: 0, proved: 0, afterEnd: 0 };
+  const counts = { scheduled: 0, once: 0, again: 0, excused: 0, missed: 0, doubled: 0, proved: 0, afterEnd: 0 };
   const first = Math.ceil(from / SECOND) * SECOND;
   for (let tick = first; tick <= until - SECOND; tick += SECOND) {
     counts.scheduled++;
     const runs = (byTick.get(tick) ?? []).toSorted((one, other) => one.attempt - other.attempt);
     const last = runs.at(-1);
-    if (!last) {
+    if (!last && mayMiss(tick)) counts.excused++;
+    else if (!last) {
       counts.missed++;
       problems.push(`${name(tick)} never ran`);
     } else if (runs.length === 1) counts.once++;
     else {
       counts.again++;
       for (const run of runs.slice(0, -1)) {
-        const story = recorded.get(`${tick} ${run.attempt}`);
-        if (!killed.has(run.instance)) {
+        if (!mayRepeat(run)) {
           counts.doubled++;
-          problems.push(`${name(tick)} ran again although ${run.instance} was not killed: ${JSON.stringify(runs)}`);
+          problems.push(
+            `${name(tick)} ran again although nothing happened to ${run.instance}: ${JSON.stringify(runs)}`,
+          );
         } else if (hasEnded(run)) counts.afterEnd++;
+        if (!recorded) continue;
+        const story = recorded.get(`${tick} ${run.attempt}`);
         if (story?.outcome === 'unfinished' && story.instance === run.instance) counts.proved++;
         else
           problems.push(
@@ -56,6 +61,11 @@ export function explain({ lines, kills, recorded, from, until }) {
   ];
   const table = ['| | |', '| --- | ---: |', ...rows.map(([what, count]) => `| ${what} | ${count} |`)].join('\n');
   return { counts, table, problems };
+}
+
+function wasKilled(kills) {
+  const killed = new Set(kills.map(({ instance }) => instance));
+  return ({ instance }) => killed.has(instance);
 }
 
 function name(tick) {

@@ -69,7 +69,7 @@ describe('The verdict about killed jobs', () => {
     [
       'a second run without a kill',
       { runs: again, unfinished: [[1, 1, 'a1']] },
-      /ran again although a1 was not killed/,
+      /ran again although nothing happened to a1/,
     ],
     ['a second run that the history does not explain', { runs: again, killed: ['a1'] }, /^the history does not show/],
     [
