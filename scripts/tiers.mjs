@@ -31,6 +31,11 @@ const SECOND = [
     reason: 'two minutes; torture-smoke.spec.ts tortures for 8 s, and its sections write with tokens',
   },
   {
+    paths: ['test/soak/'],
+    area: 'soak of an application',
+    reason: 'a minute, and it needs PostgreSQL; test/unit/soak shows that its checks notice what they have to',
+  },
+  {
     paths: ['test/integration/guard-identity.spec.ts', 'test/integration/wall-clock.spec.ts'],
     area: 'servers that are restarted, replaced and promoted',
     reason: 'they wait for quarantines; guard.spec.ts, sentinel.spec.ts and the simulation have the same rules',

@@ -1,4 +1,4 @@
-// Runs `npm run torture`, also on a fresh clone: compiles test/torture and runs it on the library as it is built.
+// Runs `npm run torture` and `npm run soak`, also on a fresh clone: compiles them and runs them on the library as it is built.
 // Imports only Node's own modules and these scripts until everything else is installed.
 import { mkdtemp, readFile, rm, writeFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -21,23 +21,24 @@ try {
   console.log(`Redis server: ${await ensureRedisServer()}`);
   await ensureBuild();
   if (process.argv.includes('--fenced')) await import('../test/torture/fenced/command.mjs');
-  else await tortureLocks();
+  else await runCompiled(process.argv.includes('--soak') ? 'soak' : 'torture');
 } catch (error) {
   // The stack is of no use for an invalid option, but it is for any other error.
   const isAboutOption =
-    error instanceof Error && (error.message.startsWith('--') || error.code?.startsWith('ERR_PARSE'));
+    error instanceof Error && (error.message.startsWith('--') || String(error.code).startsWith('ERR_PARSE'));
   if (!leaving) console.error(isAboutOption ? error.message : error);
   process.exitCode = 1;
 } finally {
   await leave();
 }
 
-async function tortureLocks() {
+async function runCompiled(name) {
   const { compileLibrary } = await compilerOfTests();
   compiled = await compileLibrary();
-  // The temporary files of servers and workers are removed with this folder, however the run ends.
-  process.env.TMPDIR = compiled.folder;
-  await import(pathToFileURL(join(compiled.folder, 'test/torture/main.js')).href);
+  // The temporary files of servers and workers are removed with this folder, however the run ends. The user of a database
+  // could not enter it.
+  if (name === 'torture') process.env.TMPDIR = compiled.folder;
+  await import(pathToFileURL(join(compiled.folder, 'test', name, 'main.js')).href);
 }
 
 /** Loads test/support/compiled.ts, which compiles the rest. */

@@ -19,12 +19,14 @@ export async function compileLibrary(): Promise<Compiled> {
   await mkdir(cache, { recursive: true });
   const folder = await mkdtemp(join(cache, 'compiled-'));
   await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
-  for (const part of ['lib', 'test/support', 'test/processes', 'test/torture']) {
+  for (const part of ['lib', 'test/support', 'test/processes', 'test/torture', 'test/soak']) {
     const files = await readdir(join(ROOT, part), { recursive: true });
     const sources = files.filter((file) => file.endsWith('.ts')).map((file) => join(part, file));
     await Promise.all(sources.map((file) => compile(file, folder)));
   }
   await cp(join(ROOT, 'scripts'), join(folder, 'scripts'), { recursive: true });
+  const filter = (path: string): boolean => !path.endsWith('.ts');
+  await cp(join(ROOT, 'test/torture'), join(folder, 'test/torture'), { recursive: true, filter });
   return { folder, [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) };
 }
 
