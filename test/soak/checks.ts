@@ -23,6 +23,7 @@ export interface Interval {
 export interface Reply {
   readonly request: string;
   readonly instance: string;
+  readonly asked: number;
   readonly at: number;
   readonly status?: number | undefined;
   readonly retryAfter?: string | undefined;
@@ -189,13 +190,20 @@ function invoices({ confirmed, charged }: Story): Finding {
   return { seen: confirmed.invoices.length, problems };
 }
 
-function answers({ replies, instances }: Story): Finding {
+function answers({ replies: all, instances, outages, slow }: Story): Finding {
+  const stalls = eventsOf(instances, 'stalled').map(({ from, at }) => ({ from, to: at }));
+  const gaps = [...outages, ...slow, ...stalls];
+  // A lock that ended because the machine was too busy ends its request: with 500, or in the middle of the stream.
+  const hasLost = ({ error, body, asked, at }: Reply): boolean =>
+    (error === 'aborted' || body?.includes('"LOCK_LOST"') === true) &&
+    gaps.some(({ from, to }) => from < at && to > asked);
+  const replies = all.filter((reply) => !hasLost(reply));
   const killed = new Map(instances.map(({ name, killedAt }) => [name, killedAt]));
   const problems = replies.flatMap((reply) => problemOf(reply, killed.get(reply.instance)) ?? []);
   const count = (is: (reply: Reply) => boolean): number => replies.filter(is).length;
   const [locked, unavailable] = [423, 503].map((code) => count(({ status }) => status === code));
-  const remark = `${locked} of 423, ${unavailable} of 503, ${count(({ error }) => error !== undefined)} cut off`;
-  return { seen: replies.length, problems, remark };
+  const remark = `${locked} of 423, ${unavailable} of 503, ${count(({ error }) => error !== undefined)} cut off, ${all.length - replies.length} lost their lock`;
+  return { seen: all.length, problems, remark };
 }
 
 function recovery(story: Story): Finding {

@@ -69,7 +69,7 @@ export class Instance {
   }
 
   private ask(method: string, path: string, agent = this.agent): Promise<Reply> {
-    const answer = { request: `${method} ${path}`, instance: this.name };
+    const answer = { request: `${method} ${path}`, instance: this.name, asked: now() };
     return new Promise((resolve) => {
       const fail = ({ message }: Error): void => resolve({ ...answer, at: now(), error: message });
       const options = { agent, port: this.port, host: '127.0.0.1', method, path };

@@ -25,7 +25,7 @@ const ended = (name: string, ...events: (SoakEvent | SoakEvent[])[]): InstanceRe
   ...{ name, events: [...events.flat(), closed()], toldAt: 8_900, exit: 0 },
 });
 const reply = (change: Partial<Reply>): Reply => ({
-  ...{ request: 'POST /orders/1', instance: 'a', at: 100, status: 201, ...change },
+  ...{ request: 'POST /orders/1', instance: 'a', asked: 50, at: 100, status: 201, ...change },
 });
 const heapOf = (growth: number): SoakEvent[] =>
   Array.from({ length: 100 }, (_, i) => ({ kind: 'heap', at: 6_000 * i, bytes: 1e6 + 6 * i * growth + 1e3 * (i % 3) }));
