@@ -19,7 +19,6 @@ import { APP_FILTER, NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { ScheduleModule } from '@nestjs/schedule';
 import { DelayedError, type Job, Queue } from 'bullmq';
-import { Logger, LoggerModule } from 'nestjs-pino';
 import {
   type Lock,
   LockExceptionFilter,
@@ -275,7 +274,6 @@ class Relay {
 
 @Module({
   imports: [
-    LoggerModule.forRoot({ pinoHttp: { level: 'info' } }),
     BullModule.forRoot({ connection: { url: task.redis } }),
     BullModule.registerQueue({ name: 'invoices' }),
     ScheduleModule.forRoot(),
@@ -313,8 +311,15 @@ const report = (error: unknown): void => {
 };
 // Nest declares the options as a class.
 const options = { bufferLogs: true } as never;
-const app = await NestFactory.create<NestFastifyApplication>(AppModule, new FastifyAdapter(), options);
-app.useLogger(app.get(Logger));
+// Fastify logs by pino.
+const adapter = new FastifyAdapter({ logger: { level: 'info' } });
+const app = await NestFactory.create<NestFastifyApplication>(AppModule, adapter, options);
+const pino = adapter.getInstance().log;
+app.useLogger({
+  log: (message) => pino.info(message),
+  warn: (message) => pino.warn(message),
+  error: (message) => pino.error(message),
+});
 app.get(Elections).observe({
   elected: (_, term) => note({ kind: 'election', line: { event: 'elected', term, at: now() } }),
   resigned: (_, term) => note({ kind: 'election', line: { event: 'resigned', term, at: now() } }),

@@ -26,7 +26,9 @@ export async function compileLibrary(): Promise<Compiled> {
   }
   await cp(join(ROOT, 'scripts'), join(folder, 'scripts'), { recursive: true });
   const filter = (path: string): boolean => !path.endsWith('.ts');
-  await cp(join(ROOT, 'test/torture'), join(folder, 'test/torture'), { recursive: true, filter });
+  for (const part of ['test/support', 'test/torture']) {
+    await cp(join(ROOT, part), join(folder, part), { recursive: true, filter });
+  }
   return { folder, [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) };
 }
 
