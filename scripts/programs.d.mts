@@ -10,6 +10,8 @@ export declare function onPath(name: string): string | undefined;
 
 export declare function ensureChromium(): Promise<string>;
 
+/** Folder of the newest programs, installed if need be. */
+export declare function ensurePostgres(): Promise<string | undefined>;
 /** Folder of the newest programs. */
 export declare function findPostgres(): string | undefined;
 export declare function findMariadb(): Readonly<Record<'server' | 'install', string>> | undefined;

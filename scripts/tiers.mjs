@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { root } from './run.mjs';
 
-/** Files, or beginnings of their paths, of the second tier. `kept` are in the first nevertheless. */
+/** Files, or beginnings of their paths, of the second tier. */
 const SECOND = [
   {
     paths: ['test/browser/'],
@@ -104,9 +104,7 @@ export const LEFT_OUT = [
 /** @returns {(path: string) => boolean} whether a suite belongs to one of these tiers, 1 and 2 */
 export function inTiers(tiers) {
   return (path) => {
-    const isSecond = SECOND.some(
-      ({ paths, kept = [] }) => paths.some((each) => path.startsWith(each)) && !kept.includes(path),
-    );
+    const isSecond = SECOND.some(({ paths }) => paths.some((each) => path.startsWith(each)));
     return tiers.includes(isSecond ? 2 : 1) || BOTH.includes(path);
   };
 }
@@ -125,7 +123,7 @@ export async function suitesIn(folder) {
 /** Rejects if this file names a suite that does not exist: it may have got another name, and changed its tier. */
 export async function checkNames() {
   const suites = [...(await suitesIn('test')), ...(await suitesIn('sample'))];
-  const named = [...SECOND.flatMap(({ paths, kept = [] }) => [...paths, ...kept]), ...NEST_11_SMOKE, ...BOTH];
+  const named = [...SECOND.flatMap(({ paths }) => paths), ...NEST_11_SMOKE, ...BOTH];
   const unknown = named.filter((path) => !suites.some((suite) => suite.startsWith(path)));
   if (unknown.length > 0) throw new Error(`scripts/tiers.mjs names what does not exist: ${unknown.join(', ')}`);
 }

@@ -43,18 +43,14 @@ async function startProcess({ name, masters, store, locks }, cleanUp) {
   });
   let stopping = false;
   void ended.then(() => stopping || report(`instance ${name} has ended`));
-  const stop = async () => {
+  const end = async (signal) => {
     stopping = true;
-    child.kill('SIGTERM');
+    child.kill(signal);
     const force = setTimeout(() => child.kill('SIGKILL'), END_TIMEOUT);
     await ended;
     clearTimeout(force);
   };
-  const kill = async () => {
-    stopping = true;
-    child.kill('SIGKILL');
-    await ended;
-  };
+  const [stop, kill] = ['SIGTERM', 'SIGKILL'].map((signal) => () => end(signal));
   cleanUp(stop);
   child.stdin.on('error', () => {});
   return { name, url: await addressIn(child, name), stop, kill, end: 'killed' };

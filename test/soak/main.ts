@@ -1,4 +1,4 @@
-// The program that scripts/torture.mjs runs for `npm run soak`, after all preparations.
+// The program that test/torture/start.mjs runs for `npm run soak`, after all preparations.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, loadavg, tmpdir } from 'node:os';

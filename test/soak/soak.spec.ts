@@ -6,7 +6,7 @@ import { expect, it } from '@jest/globals';
 const WITHIN = 900_000;
 
 async function soak(...args: string[]): Promise<{ code: number; stdout: string }> {
-  const command = ['scripts/torture.mjs', '--soak', ...args];
+  const command = ['test/torture/start.mjs', '--soak', ...args];
   // Without the options that jest needs.
   const options = { env: { ...process.env, NODE_OPTIONS: '' }, timeout: WITHIN, maxBuffer: 2 ** 26 };
   return promisify(execFile)(process.execPath, command, options).then(

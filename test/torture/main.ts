@@ -1,4 +1,4 @@
-// The program that scripts/torture.mjs runs after all preparations.
+// The program that test/torture/start.mjs runs after all preparations.
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';

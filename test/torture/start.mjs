@@ -3,10 +3,10 @@
 import { mkdtemp, readFile, rm, writeFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { ensureBuild } from './ensure-build.mjs';
-import { ensureDependencies } from './ensure-dependencies.mjs';
-import { ensureRedisServer } from './redis-servers.mjs';
-import { root } from './run.mjs';
+import { ensureBuild } from '../../scripts/ensure-build.mjs';
+import { ensureDependencies } from '../../scripts/ensure-dependencies.mjs';
+import { ensureRedisServer } from '../../scripts/redis-servers.mjs';
+import { root } from '../../scripts/run.mjs';
 
 let compiled;
 let leaving;
@@ -20,7 +20,7 @@ try {
   await ensureDependencies();
   console.log(`Redis server: ${await ensureRedisServer()}`);
   await ensureBuild();
-  if (process.argv.includes('--fenced')) await import('../test/torture/fenced/command.mjs');
+  if (process.argv.includes('--fenced')) await import('./fenced/command.mjs');
   else await runCompiled(process.argv.includes('--soak') ? 'soak' : 'torture');
 } catch (error) {
   // The stack is of no use for an invalid option, but it is for any other error.
