@@ -12,7 +12,6 @@ import { markdownFiles, readMarkdown } from './docs/markdown.mjs';
 import { outdatedPages } from './docs/options.mjs';
 import { protocolFiles, protocolProblems } from './docs/protocol.mjs';
 import { checkQuotation } from './docs/quotations.mjs';
-import { checkTables } from './docs/tables.mjs';
 import { checkTypeScript } from './docs/typescript.mjs';
 import { root } from './run.mjs';
 
@@ -43,7 +42,7 @@ process.exitCode = problems.length > 0 ? 1 : 0;
 
 async function checkText(file) {
   const open = file.unclosed && { file: file.name, line: file.unclosed.line - 1, message: 'the block has no end' };
-  return [...(open ? [open] : []), ...checkCommandsInProse(file), ...checkTables(file), ...(await checkLinks(file))];
+  return [...(open ? [open] : []), ...checkCommandsInProse(file), ...(await checkLinks(file))];
 }
 
 async function checkBlock({ file, block }) {
