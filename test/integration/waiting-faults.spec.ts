@@ -129,8 +129,8 @@ describe('Waiting while processes and masters die', () => {
     crowd.reset();
     await lock.release();
     await expectInTime(late, takeAll(turns));
-    // Three hand-offs, each with as many requests as an uncontended lock.
-    expect(crowd.requests).toBeLessThanOrEqual(3 + 3 * 6 + 4);
+    // Three hand-offs, each with as many requests as an uncontended lock. On a busy machine each may miss its turn once.
+    expect(crowd.requests).toBeLessThanOrEqual(3 + 3 * 6 + 3 * 6);
     await expectNothingLeft(crowd);
   });
 
