@@ -1,7 +1,7 @@
 import { ApplicationConfig, type DiscoveryService, MetadataScanner } from '@nestjs/core';
 import 'reflect-metadata';
 import { RedlockConfigError } from '../settings/config.error.js';
-import type { Wrapper } from './application-objects.js';
+import { prototypeOf, type Wrapper } from './application-objects.js';
 import { decoratorOf } from './declared-methods.js';
 import { type Fate, type HandlerKind, HANDLERS, KNOWN_METADATA, type Method } from './handlers.js';
 import { declarationsOf, methodOf, ownerOf } from './lock-declarations.js';
@@ -13,6 +13,7 @@ export const LOCK_INTERCEPTOR = Symbol.for('nestjs-redlock:lock-interceptor');
 const SCANNER = new MetadataScanner();
 // Since Nest 12, which this tells from Nest 11: neither package shows its version.
 const RUNS_FOR_GATEWAYS = 'getGlobalPreRequestHooks' in ApplicationConfig.prototype;
+const OF_CONTROLLERS = ['path', 'microservices:handler_type'];
 const ADVICE = 'Write @WithLock(key, options) on the method instead';
 
 // How an application uses a class.
@@ -52,6 +53,32 @@ export function checkInterceptors(examined: ExaminedClass, fields: Fate): readon
     method.hasInterceptor ? warningsOfMethod(method, fields) : warningsOfOverride(method),
   );
   return isLocked(owner) ? [...warnings, ...warningsOfClass(owner, methods, fields)] : warnings;
+}
+
+// Of a controller, Nest calls what the object itself has, with the metadata of that. Of one that it makes for each request, only the
+// source of the class shows it.
+export function replacedHandlers(wrapper: Wrapper): readonly string[] {
+  const prototype = prototypeOf(wrapper);
+  if (!prototype || isLocked(prototype.constructor)) return [];
+  const own = Object.getOwnPropertyDescriptors(Object(wrapper.instance) as Record<string, unknown>);
+  const isMadeLater = !wrapper.isDependencyTreeStatic();
+  const source = isMadeLater ? Function.prototype.toString.call(prototype.constructor).replace(/\s/g, '') : '';
+  return methodsOf({ prototype, isController: true, isEnhancer: false }, 'locked').flatMap((method) => {
+    const { name, hasInterceptor, hasOwnLock } = method;
+    const instead: unknown = own[name]?.value;
+    const isReplaced = typeof instead === 'function' ? !isLocked(instead) : source.includes(`this.${name}=`);
+    if (
+      !hasInterceptor ||
+      hasOwnLock ||
+      !isReplaced ||
+      !OF_CONTROLLERS.some((key) => Reflect.hasMetadata(key, method.method))
+    )
+      return [];
+    return (
+      `LockInterceptor on ${nameOf(method)}: its objects have a function in its stead, without the interceptor, and Nest runs ` +
+      `that without the lock. Remove what assigns this.${name}, such as this.${name} = this.${name}.bind(this)`
+    );
+  });
 }
 
 // Those that run without an interceptor of the whole application.

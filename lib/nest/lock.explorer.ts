@@ -18,6 +18,7 @@ import {
   hasOtherLock,
   hasUnlockedGateways,
   isLockInterceptor,
+  replacedHandlers,
   uninterceptedOf,
 } from './interceptor-check.js';
 import { declarationsOf, methodOf, overridesOf } from './lock-declarations.js';
@@ -130,6 +131,7 @@ export class LockExplorer {
     this.fields = fateOfFields(objects.providers);
     const classes = classesOf(objects);
     for (const each of classes) this.checkInterceptorsOf(each);
+    for (const mistake of objects.controllers.flatMap(replacedHandlers)) this.note(mistake);
     if (!globalInterceptorsOf(objects, this.modules).some(isLockInterceptor)) return;
     const unlocked = [...new Set(classes.flatMap((each) => uninterceptedOf(each, this.fields)))];
     if (unlocked.length > 0) {

@@ -197,6 +197,71 @@ describe('LockInterceptor boots with a warning', () => {
   });
 });
 
+describe('LockInterceptor on a method of a controller that its objects replace', () => {
+  let held: unknown;
+  const warning =
+    'warn LockInterceptor on Carts.run: its objects have a function in its stead, without the interceptor, and Nest runs that ' +
+    'without the lock. Remove what assigns this.run, such as this.run = this.run.bind(this)';
+
+  class Base {
+    @Get('run')
+    @Locked
+    run(): void {
+      held = locks.held;
+    }
+  }
+  @Controller()
+  class Bound extends Base {
+    constructor() {
+      super();
+      this.run = this.run.bind(this);
+    }
+  }
+  @Controller({ scope: Scope.REQUEST })
+  class BoundLater extends Base {
+    constructor() {
+      super();
+      this.run = this.run.bind(this);
+    }
+  }
+  @Controller()
+  class Replaced extends Base {
+    override run = (): void => {
+      held = locks.held;
+    };
+  }
+
+  it.each([
+    ['by a bound one', Bound],
+    ['by a bound one, for each request', BoundLater],
+    ['by one of the same name', Replaced],
+  ])('boots with a warning: %s', async (_, controller) => {
+    const { url } = await listen(withLocks({ controllers: [controller] }));
+    await fetch(`${url}/run`);
+    expect(held).toBe(false);
+    expect(warnings()).toEqual([warning.replaceAll('Carts', controller.name)]);
+  });
+
+  it('boots without one if the class has the interceptor', async () => {
+    @Controller()
+    @UseInterceptors(LockInterceptor('cart'))
+    class Carts {
+      constructor() {
+        this.run = this.run.bind(this);
+      }
+
+      @Get('run')
+      run(): void {
+        held = locks.held;
+      }
+    }
+    const { url } = await listen(withLocks({ controllers: [Carts] }));
+    await fetch(`${url}/run`);
+    expect(held).toBe(true);
+    expect(warnings()).toEqual([]);
+  });
+});
+
 describe('LockInterceptor locks', () => {
   it('handlers that a controller inherits, of a request scope, too', async () => {
     let held: unknown;
