@@ -72,21 +72,6 @@ export function decoratorOf(prototype: object, method: string): string | undefin
   return declared.find(({ property }) => property === method)?.where.split(' ')[0];
 }
 
-// What the decorators of `@nestjs/schedule` leave on a method, above ours or below.
-const UNLOCKED = {
-  SCHEDULE_CRON_OPTIONS: '@Cron',
-  SCHEDULE_INTERVAL_OPTIONS: '@Interval',
-  SCHEDULE_TIMEOUT_OPTIONS: '@Timeout',
-};
-
-function refuseScheduled({ where }: MethodDeclaration, method: unknown): void {
-  for (const [key, decorator] of Object.entries(UNLOCKED)) {
-    if (typeof method !== 'function' || !Reflect.hasMetadata(key, method)) continue;
-    const requirement = `remove ${decorator}, which runs the method without the lock`;
-    throw new RedlockConfigError(where, decorator, requirement, `${where}: ${requirement}`);
-  }
-}
-
 function ownOf(key: symbol, prototype: object): readonly MethodDeclaration[] {
   return (Reflect.getOwnMetadata(key, prototype) as MethodDeclaration[] | undefined) ?? [];
 }
@@ -131,7 +116,6 @@ export function declaredMethods<D extends MethodDeclaration>(
     seen.add(prototype);
     return (declarationsOf(key, prototype) as readonly D[]).map((declaration) => {
       if (wrapper) refuseManyInstances(declaration, wrapper);
-      refuseScheduled(declaration, Reflect.get(instance, declaration.property));
       const method = () => Reflect.get(instance, declaration.property) as (argument: unknown) => unknown;
       const call = (argument: unknown): unknown => Reflect.apply(method(), instance, [argument]);
       return { declaration, locks: lockServiceOf(declaration, modules, module), method: method(), call };

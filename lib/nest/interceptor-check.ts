@@ -36,10 +36,15 @@ export function fateOfFields(providers: readonly Wrapper[]): Fate {
 }
 
 interface Examined extends Method {
+  // Of this library, which calls it under a lock.
+  readonly decorator: string | undefined;
+  // As what something else calls it.
+  readonly otherwise: HandlerKind | undefined;
   // As what something calls it without interceptors.
   readonly direct: HandlerKind | undefined;
   readonly isHandler: boolean;
   readonly hasInterceptor: boolean;
+  readonly isUnderWithLock: boolean;
   readonly hasOwnLock: boolean;
 }
 
@@ -49,6 +54,7 @@ export function checkInterceptors(examined: ExaminedClass, fields: Fate): readon
   const methods = methodsOf(examined, fields);
   const owner: unknown = examined.prototype.constructor;
   if (typeof owner !== 'function') return [];
+  for (const method of methods) refuseOtherCaller(method);
   const warnings = methods.flatMap((method) =>
     method.hasInterceptor ? warningsOfMethod(method, fields) : warningsOfOverride(method),
   );
@@ -160,6 +166,16 @@ function interceptedAbove(owner: object, name: string): object | undefined {
   return typeof overridden === 'function' && isLocked(overridden) ? base : interceptedAbove(base, name);
 }
 
+// The lock of a job or an election is not that of another call.
+function refuseOtherCaller(method: Examined): void {
+  const { decorator, otherwise, owner, hasInterceptor, isUnderWithLock } = method;
+  if (!decorator || !otherwise || hasInterceptor || isUnderWithLock) return;
+  if (otherwise.fate === 'locked' && isLocked(owner)) return;
+  const where = `${decorator} on ${nameOf(method)}`;
+  const requirement = `must not be ${otherwise.what} as well, which runs it without the lock: write @WithLock(key, options) below, or use another method`;
+  throw new RedlockConfigError(where, method.method, requirement, `${where} ${requirement}`);
+}
+
 function refuseOrWarn(where: string, method: Method, kind: HandlerKind, fields: Fate): readonly string[] {
   const requirement = `cannot lock ${kind.what}, ${becauseOf(kind)}: it would run without the lock. ${adviceOf(kind)}`;
   if (fateOf(kind, fields) === 'refused') throw new RedlockConfigError(where, nameOf(method), requirement);
@@ -184,14 +200,17 @@ function methodsOf({ prototype, isController, isEnhancer }: ExaminedClass, field
     const method = Reflect.get(prototype, name) as object;
     const found: Method = { owner, prototype, name, method, isController, isEnhancer };
     const kinds = HANDLERS.filter((kind) => kind.is(found));
+    const decorator = decoratorOf(prototype, name);
+    const isUnderWithLock = declarations.some(
+      ({ target, property }) => property === name && target === ownerOf(prototype, name),
+    );
     return {
       ...found,
+      ...{ decorator, isUnderWithLock, hasOwnLock: isUnderWithLock || decorator !== undefined },
+      otherwise: kinds.find(({ what }) => what !== `a method under ${decorator}`),
       direct: kinds.find((kind) => fateOf(kind, fields) !== 'locked'),
       isHandler: kinds.some((kind) => fateOf(kind, fields) === 'locked'),
       hasInterceptor: isLocked(method),
-      hasOwnLock:
-        declarations.some(({ target, property }) => property === name && target === ownerOf(prototype, name)) ||
-        decoratorOf(prototype, name) !== undefined,
     };
   });
 }

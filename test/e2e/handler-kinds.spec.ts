@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import {
+  applyDecorators,
   type CallHandler,
   Controller,
   Get,
@@ -11,9 +12,11 @@ import {
 } from '@nestjs/common';
 import { APP_INTERCEPTOR } from '@nestjs/core';
 import { MessagePattern } from '@nestjs/microservices';
-import { Cron } from '@nestjs/schedule';
+import { Cron, ScheduleModule } from '@nestjs/schedule';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { LockInterceptor, LockService, WithLock } from 'nestjs-redlock';
+import { Leader, RedlockLeaderModule } from 'nestjs-redlock/leader';
+import { LockedCron, RedlockScheduleModule } from 'nestjs-redlock/schedule';
 import { HANDLERS } from '../../lib/nest/handlers.js';
 import { eventually } from '../support/eventually.js';
 import { boot, closeAll, listen, logs, refusalOf } from './support/applications.js';
@@ -74,6 +77,31 @@ describe.each(HANDLERS.filter(({ what }) => EXAMPLES[what]?.call))('For $what', 
     await call!(make(UseInterceptors(Recorder), run));
     await eventually(() => ran > 0);
     expect(intercepted > 0).toBe(fate === 'locked');
+  });
+});
+
+describe.each([
+  ['@LockedCron', LockedCron('0 3 * * *', { name: 'job' })],
+  ['@Leader', Leader('leader')],
+])('%s on what something else calls', (decorator, decorate) => {
+  const modules = [ScheduleModule.forRoot(), RedlockScheduleModule, RedlockLeaderModule];
+  const metadataOf = (what: string, decorators: readonly MethodDecorator[]) => {
+    const { imports = [], ...others } = EXAMPLES[what]!.make(applyDecorators(...decorators), run);
+    const isOther = (each: unknown) => !(imports as readonly unknown[]).includes(each);
+    return withLocks({ ...others, imports: [...imports, ...modules.filter(isOther)] });
+  };
+  const others = HANDLERS.map(({ what }) => what).filter((what) => !/@Locked|@Leader/.test(what));
+
+  it.each(others)('is refused at boot: %s', async (what) => {
+    const { message } = await refusalOf(() => boot(metadataOf(what, [decorate])));
+    expect(message).toMatch(`${decorator} on `);
+    expect(message).toMatch(` must not be ${what} as well, which runs it without the lock: write @WithLock`);
+  });
+
+  it('is accepted under @WithLock, too', async () => {
+    const both = [WithLock('job') as MethodDecorator, decorate];
+    await boot(metadataOf('a method under @OnEvent', both));
+    expect(warnings()).toEqual([]);
   });
 });
 

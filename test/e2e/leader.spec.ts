@@ -358,7 +358,7 @@ describe('A method under @Leader that is declared wrongly', () => {
       @Leader('sync')
       async run(): Promise<void> {}
     }
-    const refusal = `@Leader on Syncs.run: remove ${name}, which runs the method without the lock`;
+    const refusal = '@Leader on Syncs.run must not be a method under @Cron, @Interval or @Timeout as well';
     await expect(bootWith(Syncs)).rejects.toThrow(refusal);
   });
 

@@ -355,12 +355,12 @@ describe('A job that is declared wrongly', () => {
         @unlocked
         async run(): Promise<void> {}
       }
-      const advice = `remove ${name}, which runs the method without the lock`;
+      const advice = 'must not be a method under @Cron, @Interval or @Timeout as well, which runs it without the lock';
       for (const [job, where] of [
         [Above, '@LockedInterval on Above.run'],
         [Below, '@LockedCron on Below.run'],
       ] as const) {
-        await expect(boot({ imports: complete, providers: [job] })).rejects.toThrow(`${where}: ${advice}`);
+        await expect(boot({ imports: complete, providers: [job] })).rejects.toThrow(`${where} ${advice}`);
       }
     },
   );
