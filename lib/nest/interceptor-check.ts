@@ -113,10 +113,10 @@ function hasUnlocked(examined: ExaminedClass, key: string): boolean {
 // By another decorator of this library than `@WithLock`.
 export function hasOtherLock(prototype: object, property: string | symbol): boolean {
   const method = methodOf(prototype, property);
-  return (
-    (method !== undefined && isLocked(method)) ||
-    isLocked(prototype.constructor) ||
-    (typeof property === 'string' && decoratorOf(prototype, property) !== undefined)
+  if (method !== undefined && isLocked(method)) return true;
+  return methodsOf({ prototype, isController: true, isEnhancer: false }, 'locked').some(
+    ({ name, decorator, isHandler }) =>
+      name === property && (decorator !== undefined || (isHandler && isLocked(prototype.constructor))),
   );
 }
 

@@ -40,7 +40,9 @@ export function methodOf(prototype: object, property: string | symbol): object |
 
 function callsOverridden(method: object, property: string | symbol): boolean {
   const source = Function.prototype.toString.call(method);
-  return source.includes(typeof property === 'string' ? `super.${property}` : 'super[');
+  if (typeof property === 'symbol') return source.includes('super[');
+  const [, ...calls] = source.split(`super.${property}`);
+  return calls.some((rest) => !/^[\w$]/.test(rest));
 }
 
 // Whether the method of this object calls that of `target`, which it overrides, maybe through others between them.

@@ -106,6 +106,33 @@ describe('A method that overrides a decorated one without the decorator boots wi
     expect(warnings()).toEqual([warning('Mixed.Symbol(run)', 'Importer.Symbol(run)')]);
   });
 
+  it('if it calls another method whose name begins like its own', async () => {
+    class Base {
+      @WithLock('save')
+      async save(): Promise<void> {}
+
+      async saveAll(): Promise<void> {}
+    }
+    class Several extends Base {
+      override async save(): Promise<void> {
+        await super.saveAll();
+      }
+    }
+    await bootWith(Several);
+    expect(warnings()).toEqual([warning('Several.save', 'Base.save')]);
+  });
+
+  it('if it is no handler in a class under LockInterceptor', async () => {
+    @Controller()
+    @UseInterceptors(LockInterceptor('import'))
+    class Intercepted extends Unlocked {
+      @Get()
+      list(): void {}
+    }
+    await boot({ imports: [new Locks().module()], controllers: [Intercepted] });
+    expect(warnings()).toEqual([warning('Unlocked.run')]);
+  });
+
   it('if it is an accessor', async () => {
     class Accessor extends Importer {}
     Object.defineProperty(Accessor.prototype, 'run', { get: () => () => undefined });
@@ -125,6 +152,17 @@ describe('Nothing is said of a method', () => {
       override async run(): Promise<void> {}
     }
     await boot({ imports: [new Locks().module(), new Locks(3, { name: 'billing' }).module()], providers: [Locked] });
+    expect(warnings()).toEqual([]);
+  });
+
+  it('that is a handler in a class under LockInterceptor', async () => {
+    @Controller()
+    @UseInterceptors(LockInterceptor('import'))
+    class Intercepted extends Importer {
+      @Get()
+      override async run(): Promise<void> {}
+    }
+    await boot({ imports: [new Locks().module()], controllers: [Intercepted] });
     expect(warnings()).toEqual([]);
   });
 
