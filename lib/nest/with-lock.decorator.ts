@@ -181,6 +181,8 @@ export function WithLock<const Key extends LockKey>(
     const isInTransaction = watchTransactions(handler, { target, property, method, locked: proxy });
     declare(target, { method: where, options: given, resources: fixed ?? [], target, property, isInTransaction });
     descriptor.value = proxy;
+    // A decorator above may call what the class has by then, and not what it is given.
+    Reflect.defineProperty(target, property, descriptor);
   };
   return decorate as LockDecorator<Key>;
 }

@@ -181,3 +181,24 @@ describe('Nothing is said of a method', () => {
     expect(warnings()).toEqual([]);
   });
 });
+
+it('A decorator above @WithLock that calls what the class has, and not what it is given, calls the locked method', async () => {
+  type Method = (...args: unknown[]) => unknown;
+  const counted: MethodDecorator = (target, property, descriptor) => {
+    const original = Reflect.get(target, property) as Method;
+    Reflect.set(descriptor, 'value', function (this: unknown, ...args: unknown[]): unknown {
+      return Reflect.apply(original, this, args);
+    });
+  };
+  const locks = new Locks();
+  @Injectable()
+  class Counted {
+    @counted
+    @WithLock('count')
+    async run(): Promise<boolean> {
+      return locks.held;
+    }
+  }
+  const app = await boot({ imports: [locks.module()], providers: [Counted] });
+  expect(await app.get(Counted).run()).toBe(true);
+});
