@@ -39,14 +39,23 @@ export function misuse(where: string, what: string, advice = ''): RedlockConfigE
 
 export function refuseStream<T>(where: string, result: T, advice = ': use LockInterceptor'): T {
   if (typeof result !== 'object' || result === null || !runsLater(result)) return result;
-  throw new RedlockConfigError(where, result, `cannot lock what runs after the method has returned${advice}`);
+  const isList = Array.isArray(result);
+  // What fails in it later must not end the process. Other thenables would begin now.
+  if (isList) void Promise.allSettled(result.filter((each) => each instanceof Promise));
+  const remedy = isList ? ': await its promises, as by Promise.all' : advice;
+  throw new RedlockConfigError(where, result, `cannot lock what runs after the method has returned${remedy}`);
 }
 
-// What its reader runs, without the lock: Observables, async iterables, iterators, and streams of Node and of the web. By
-// their properties, which other copies and older versions of their packages have, too.
+function isThenable(value: unknown): boolean {
+  return typeof (value as Partial<PromiseLike<unknown>> | null | undefined)?.then === 'function';
+}
+
+// What its reader runs, without the lock: Observables, async iterables, iterators, and streams of Node and of the web, by
+// their properties, which other copies and older versions of their packages have, too; and promises that nothing awaits.
 function runsLater(value: object): boolean {
   // It is awaited, whatever else can be done with it, and then its result is examined.
-  if ('then' in value && typeof value.then === 'function') return false;
+  if (isThenable(value)) return false;
+  if (Array.isArray(value)) return isThenable(value[0]);
   if (Symbol.asyncIterator in value || isObservable(value) || value instanceof StreamableFile) return true;
   if (Symbol.iterator in value && 'next' in value) return true;
   // A stream that can only be written, such as the response of Express, has a `pipe`, too.

@@ -384,8 +384,17 @@ describe('Work under a lock', () => {
     await expect(memoryLockService().withLock('a', work)).rejects.toThrow(refusal);
   });
 
+  it('is refused if it returns a list of promises, which nothing awaits under the lock', async () => {
+    const refusal =
+      /^withLock cannot lock what runs after the method has returned: await its promises, as by Promise.all/;
+    const work = async () =>
+      [1, 2].map(async (each) => Promise.reject(new Error(`${each} failed, and ends no process`)));
+    await expect(memoryLockService().withLock('a', work)).rejects.toThrow(refusal);
+  });
+
   it.each([
     ['a list', [1]],
+    ['an empty list', []],
     ['a map', new Map()],
     ['bytes', new Uint8Array(1)],
     ['a stream that is only written, as the response of Express', new Writable()],
