@@ -59,7 +59,17 @@ interface Override {
   readonly name: string;
 }
 
-// The methods that run without the lock that a class which they extend declares.
+// In an object, a bound function and a mock may call the method, and so may what the constructor of its own class assigns. A field
+// of a class that extends that one is a method of its own.
+function mayWrap(owner: object, { target, property }: LockDeclaration): boolean {
+  if (Object.hasOwn(owner, 'constructor')) return false;
+  const method = methodOf(owner, property);
+  const source = method && Function.prototype.toString.call(method);
+  const isField = method && !Object.hasOwn(method, 'prototype') && !source?.includes('[native code]');
+  return !isField || Object.getPrototypeOf(owner) === target;
+}
+
+// The methods that run without the lock that a class which they extend declares. Of a prototype, or of an object.
 export function overridesOf(prototype: object): readonly Override[] {
   const declarations = declarationsOf(prototype);
   const decided = new Set<string | symbol>();
@@ -69,7 +79,7 @@ export function overridesOf(prototype: object): readonly Override[] {
     if (decided.has(property) || owner === undefined || owner === target) return [];
     decided.add(property);
     if (declarations.some((other) => other.target === owner && other.property === property)) return [];
-    if (reaches(target, owner, property)) return [];
+    if (mayWrap(owner, declaration) || reaches(target, owner, property)) return [];
     return { declaration, name: `${owner.constructor.name || 'a class without a name'}.${String(property)}` };
   });
 }

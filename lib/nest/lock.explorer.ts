@@ -177,15 +177,19 @@ export class LockExplorer {
         );
       }
     }
-    for (const { declaration, name } of overridesOf(prototype)) {
+    this.checkOverrides(prototype, prototype);
+    // Not before: what is wrong now is wrong for the next object, too.
+    this.checked.add(prototype);
+  }
+
+  private checkOverrides(owner: object, prototype: object): void {
+    for (const { declaration, name } of overridesOf(owner)) {
       if (!this.isMine(declaration.options.service) || hasOtherLock(prototype, declaration.property)) continue;
       this.note(
         `${declaration.method}: ${name} overrides it without the decorator, and runs without the lock. Repeat @WithLock on ` +
           `${name}, or call the overridden method`,
       );
     }
-    // Not before: what is wrong now is wrong for the next object, too.
-    this.checked.add(prototype);
   }
 
   // Once, although several classes may inherit it.
@@ -200,6 +204,7 @@ export class LockExplorer {
     const prototype = Object.getPrototypeOf(instance) as object | null;
     this.check(prototype);
     if (!prototype || !declarationsOf(prototype).some(({ options }) => this.isMine(options.service))) return;
+    this.checkOverrides(instance, prototype);
     const given: unknown = Reflect.get(instance, this.host);
     if (given === this.locks) return;
     // One that is outside of an application was given by a test.

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Controller, Get, Injectable, Scope, type Type, UseInterceptors } from '@nestjs/common';
 import { type LockedMethodOptions, LockInterceptor, WithLock } from 'nestjs-redlock';
 import { boot, closeAll, logs } from './support/applications.js';
@@ -133,6 +133,14 @@ describe('A method that overrides a decorated one without the decorator boots wi
     expect(warnings()).toEqual([warning('Unlocked.run')]);
   });
 
+  it('if it is a field', async () => {
+    class Field extends Importer {
+      override run = async (): Promise<void> => {};
+    }
+    await bootWith(Field);
+    expect(warnings()).toEqual([warning('Field.run')]);
+  });
+
   it('if it is an accessor', async () => {
     class Accessor extends Importer {}
     Object.defineProperty(Accessor.prototype, 'run', { get: () => () => undefined });
@@ -152,6 +160,39 @@ describe('Nothing is said of a method', () => {
       override async run(): Promise<void> {}
     }
     await boot({ imports: [new Locks().module(), new Locks(3, { name: 'billing' }).module()], providers: [Locked] });
+    expect(warnings()).toEqual([]);
+  });
+
+  it.each([
+    ['bound', (run: () => Promise<void>) => run],
+    ['wrapped', (run: () => Promise<void>) => async () => run()],
+  ])('that its own constructor has %s', async (_, change) => {
+    class Own {
+      constructor() {
+        this.run = change(this.run.bind(this));
+      }
+
+      @WithLock('import')
+      async run(): Promise<void> {}
+    }
+    await bootWith(Own);
+    expect(warnings()).toEqual([]);
+  });
+
+  it('that an extending class has bound, mocked, or replaced by one that calls it', async () => {
+    class Bound extends Importer {
+      constructor() {
+        super();
+        this.run = this.run.bind(this);
+      }
+    }
+    class Mocked extends Importer {
+      override run = jest.fn(async () => undefined);
+    }
+    class Calling extends Importer {
+      override run = async (): Promise<void> => super.run();
+    }
+    await bootWith(Bound, Mocked, Calling);
     expect(warnings()).toEqual([]);
   });
 
