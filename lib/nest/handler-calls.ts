@@ -11,8 +11,8 @@ const CONTEXTS = new WeakMap<Handler, Set<LockContext>>();
 // begins and, without a subscriber, not that it ends.
 export class HandlerCalls {
   hasBegun = false;
-  // The last call gave an Observable.
-  gaveObservable = false;
+  // What the last call gave.
+  result: unknown;
   private running = 0;
 
   constructor(
@@ -29,6 +29,10 @@ export class HandlerCalls {
     return this.running > 0;
   }
 
+  get gaveObservable(): boolean {
+    return isObservable(this.result);
+  }
+
   check(): void {
     this.on.check();
   }
@@ -40,7 +44,7 @@ export class HandlerCalls {
 
   settle(result?: unknown): void {
     this.running--;
-    this.gaveObservable = isObservable(result);
+    this.result = result;
     this.on.settled();
   }
 }

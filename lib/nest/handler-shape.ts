@@ -1,5 +1,6 @@
 import { type ExecutionContext, StreamableFile } from '@nestjs/common';
 import { MetadataScanner } from '@nestjs/core';
+import { Readable } from 'node:stream';
 import type { Handler } from './handler-calls.js';
 import type { HttpExchange } from './http-exchange.js';
 
@@ -68,6 +69,21 @@ function isPlain(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;
+}
+
+// What gives the parts of a response works on when its client has left: a generator up to its next `yield`, and then in its
+// `finally`, a stream until it has closed. Nest stops it first, in the context of the request.
+export async function stopped(given: unknown): Promise<void> {
+  const source: unknown = given instanceof StreamableFile ? given.getStream() : given;
+  if (source instanceof Readable) {
+    await new Promise(setImmediate);
+    // Nest 11 leaves it open.
+    if (given !== source) source.destroy();
+    if (source.destroyed && !source.closed) await new Promise((resolve) => source.once('close', resolve));
+  } else if (isAsyncIterable(source)) {
+    await new Promise(setImmediate);
+    await (source as Partial<AsyncGenerator>).return?.(undefined);
+  }
 }
 
 // A stream with its own reader is one of a value that is sent as a whole, as far as Nest knows.

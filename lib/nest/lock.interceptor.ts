@@ -68,7 +68,7 @@ const OPTIONS = {
  * it is listed before this one, unless it leaves the answer to a handler with `@Res`.
  *
  * An Observable whose listener leaves is torn down, and its lock is released; so is the lock of a stream whose client has
- * left.
+ * left, and that of a generator at its next `yield`.
  *
  * @param key what to lock: a name, several names to acquire together, or a function of the execution context, which may
  * throw an `HttpException`

@@ -2,7 +2,7 @@ import { type CallHandler, HttpException, Logger } from '@nestjs/common';
 import { defer, type Subscriber, type Subscription } from 'rxjs';
 import { RedlockConfigError } from '../settings/config.error.js';
 import { HandlerCalls } from './handler-calls.js';
-import { type HandlerShape, isAsyncIterable, mayStream, owesAnswer } from './handler-shape.js';
+import { type HandlerShape, isAsyncIterable, mayStream, owesAnswer, stopped } from './handler-shape.js';
 import type { HttpExchange } from './http-exchange.js';
 import type { LockScope } from './lock-scope.js';
 
@@ -130,12 +130,13 @@ export class LockedStream {
     }
     this.over = true;
     this.isSending = this.mayBeSending();
-    if (this.isBeingSent || this.calls.isRunning) {
+    const isUnreceived = this.isSending && this.exchange?.isGone;
+    if (this.isBeingSent || isUnreceived || this.calls.isRunning) {
       this.subscriber.complete();
       this.conclude();
       return;
     }
-    await this.release();
+    await (this.isSending ? this.sent() : this.release());
     // The masters may have told at the release that another holder may have had the lock.
     // Protocol 7.6
     const { loss: lossAtEnd } = this.hold.lock;
@@ -188,12 +189,17 @@ export class LockedStream {
   // The handler may still run after another interceptor has answered, and the response may be written after that.
   private conclude(): void {
     if (this.calls.isRunning || this.released) return;
-    if (this.isBeingSent && this.exchange) this.exchange.onEnded(() => void this.release());
-    else void this.release();
+    if (this.isBeingSent && this.exchange) this.exchange.onEnded(() => void this.sent());
+    else void (this.isSending ? this.sent() : this.release());
   }
 
   private get isBeingSent(): boolean {
     return this.isSending && this.exchange?.isOver === false;
+  }
+
+  private async sent(): Promise<void> {
+    await Promise.allSettled([this.calls.result, this.last].map(stopped));
+    await this.release();
   }
 
   private release(): Promise<void> {

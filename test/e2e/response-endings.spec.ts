@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import * as common from '@nestjs/common';
 import {
   Controller,
   createParamDecorator,
@@ -106,6 +107,35 @@ class Endings {
   async file(): Promise<StreamableFile> {
     await this.plain();
     return new StreamableFile(stream);
+  }
+
+  private async *parts(): AsyncGenerator {
+    try {
+      yield 'progress';
+      started.resolve();
+      await work.promise;
+      yield 'more';
+    } finally {
+      await pipes.promise;
+    }
+  }
+
+  @Get('generated-file')
+  @UseInterceptors(Locked)
+  generatedFile(): StreamableFile {
+    return new StreamableFile(Readable.from(this.parts()));
+  }
+
+  @Get('yielding')
+  @UseInterceptors(Locked)
+  yielding(): AsyncGenerator {
+    return this.parts();
+  }
+
+  @Get('yielding-later')
+  @UseInterceptors(Locked)
+  async yieldingLater(): Promise<AsyncGenerator> {
+    return Promise.resolve(this.parts());
   }
 
   @Get('observed-file')
@@ -227,6 +257,9 @@ class Endings {
   }
 }
 
+/** Nest 12 streams what a handler yields; Nest 11 does not. */
+const YIELDING = 'StandardSchemaValidationPipe' in common ? ['yielding', 'yielding-later'] : [];
+
 describe.each(SERVERS)('The lock of a request on $server', ({ version, adapter }) => {
   let server: Listening;
   let client: Connection;
@@ -261,6 +294,21 @@ describe.each(SERVERS)('The lock of a request on $server', ({ version, adapter }
         work.resolve();
         await expectReleased();
         expect(events.observed).toBe(false);
+      },
+    );
+
+    it.each(['generated-file', ...YIELDING])(
+      'is held while a generator works on, and in its `finally`: %s',
+      async (path) => {
+        client.send(`/${path}`);
+        await client.receives('progress');
+        await started.promise;
+        await leave();
+        await expectHeld();
+        work.resolve();
+        await expectHeld();
+        pipes.resolve();
+        await expectReleased();
       },
     );
 
