@@ -172,7 +172,8 @@ export class ModelPair implements AsyncDisposable {
     if (fence !== undefined) return { text: 'a token', times: [Math.floor(Number(fence) / 1_000)] };
     if (!Array.isArray(reply)) return { text: String(reply), times: [] };
     if (isReport(reply)) return comparableReport(reply);
-    const all = reply.map((one) => this.comparable(one));
+    // Among answers, a number is a word.
+    const all = reply.map((one) => this.comparable(typeof one === 'number' ? `${one}, a word` : one));
     return { text: all.map((one) => one.text).join(', '), times: all.flatMap(({ times }) => times) };
   }
 

@@ -5,6 +5,7 @@ import type { OperationContext } from '../../../lib/memory/memory-database.js';
 import { carryOut } from '../../../lib/memory/operations.js';
 import { ENDLESS } from '../../../lib/redis/scripts/constants.js';
 import {
+  ALL_FREE,
   DRAWN,
   FREE,
   FREE_WITH_WAITERS,
@@ -103,8 +104,8 @@ function answerAll(server: Executor, [marker = '', maxTtl, counters = '', ...wha
       throw error;
     }
   });
-  if (gate.hasPassed && gate.from !== undefined) answers.push(gate.from);
-  return answers;
+  const areFree = answers.length > 1 && answers.every((each) => each === FREE);
+  return [...(areFree ? [ALL_FREE] : answers), ...(gate.hasPassed && gate.from !== undefined ? [gate.from] : [])];
 }
 
 const UNGATED: ReadonlySet<string> = new Set(['release', 'leave', 'inspect', 'defer_readers']);
