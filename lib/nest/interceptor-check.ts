@@ -73,13 +73,8 @@ export function replacedHandlers(wrapper: Wrapper): readonly string[] {
     const { name, hasInterceptor, hasOwnLock } = method;
     const instead: unknown = own[name]?.value;
     const isReplaced = typeof instead === 'function' ? !isLocked(instead) : source.includes(`this.${name}=`);
-    if (
-      !hasInterceptor ||
-      hasOwnLock ||
-      !isReplaced ||
-      !OF_CONTROLLERS.some((key) => Reflect.hasMetadata(key, method.method))
-    )
-      return [];
+    const isHandler = OF_CONTROLLERS.some((key) => Reflect.hasMetadata(key, method.method));
+    if (!isHandler || !hasInterceptor || hasOwnLock || !isReplaced) return [];
     return (
       `LockInterceptor on ${nameOf(method)}: its objects have a function in its stead, without the interceptor, and Nest runs ` +
       `that without the lock. Remove what assigns this.${name}, such as this.${name} = this.${name}.bind(this)`

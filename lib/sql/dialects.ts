@@ -213,7 +213,7 @@ const fenceMysql: Fence = async (rows, run) => {
     if (BigInt(newest.token) > BigInt(token)) throw refuse(row, newest.token);
     locked.push({ resource, hex, token, fences: newest.fences });
   }
-  // The first of these may begin the view of the transaction, so no row may still change.
+  // The first of these may fix what the transaction sees, so no row may still change.
   for (const { resource, hex, token, fences } of locked) {
     const [seen] = await run(MYSQL_SEE, [hex]);
     if (seen?.['fences'] !== fences) {
