@@ -21,6 +21,12 @@ export default {
   themeConfig: {
     search: { provider: 'local', options: { miniSearch: { searchOptions: { boostDocument } } } },
     outline: { level: [2, 3] },
+    notFound: {
+      title: 'Page not found',
+      quote: 'The address is mistyped, or the page has another name now. The search finds it by what it says.',
+      linkText: 'To the first page',
+      linkLabel: 'To the first page',
+    },
     nav: [
       ...nav,
       // Outside VitePress, so the whole page is loaded.
