@@ -1,7 +1,6 @@
 export const OURS = 'ours';
 export const PLAIN = 'ours-plain';
 export const FLOOR = 'floor-ioredis';
-export const LIMIT = 'floor-resp';
 
 /** The build of another checkout, if the run compares with one. */
 export const BEFORE = 'before';
@@ -10,12 +9,10 @@ export const before = process.env.BENCH_BEFORE ? [BEFORE] : [];
 /** Other libraries, with the largest number of masters for which this comparison runs them. */
 const PEERS = {
   redlock5: 5,
-  redlock4: 5,
   'redlock-universal': 5,
   'redis-semaphore': 5,
   'redis-kit': 5,
-  'nest-redlock': 5,
-  murlock: 1,
+  'effect-distributed-lock': 1,
 };
 
 export const isPeer = (contender) => contender in PEERS;
@@ -26,14 +23,13 @@ export const isPeer = (contender) => contender in PEERS;
  */
 export function contendersFor(masters, only) {
   const peers = Object.keys(PEERS).filter((peer) => PEERS[peer] >= masters);
-  const all = [LIMIT, FLOOR, OURS, PLAIN, ...peers];
+  const all = [FLOOR, OURS, PLAIN, ...peers];
   const chosen = only ? all.filter((contender) => contender === FLOOR || only.includes(contender)) : all;
   return [...chosen, ...before];
 }
 
 /** The contenders that are libraries. */
-export const librariesFor = (masters, only) =>
-  contendersFor(masters, only).filter((name) => name !== FLOOR && name !== LIMIT);
+export const librariesFor = (masters, only) => contendersFor(masters, only).filter((name) => name !== FLOOR);
 
 /** The contenders of a quick run in which each has to be measured alone. */
 export const FEW = [OURS, 'redlock5', 'redis-semaphore'];

@@ -1,5 +1,5 @@
-// npm run bench:page [-- --check]: computes the tables of docs/performance.md from results.md, and draws the chart.
-// --check writes nothing, and fails if one of the two is not what the results give.
+// npm run bench:page [-- --check]: computes the tables of docs/performance.md from results.md, and draws the charts.
+// --check writes nothing, and fails if one of them is not what the results give.
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { optionsOf } from '../../scripts/options.mjs';
@@ -70,19 +70,14 @@ const TITLES = {
   ours: 'nestjs-redlock',
   'ours-plain': 'nestjs-redlock, guard off',
   redlock5: 'redlock 5',
-  redlock4: 'redlock 4',
   'redis-kit': '@redis-kit/lock',
-  'nest-redlock': '@anchan828/nest-redlock',
   'floor-ioredis': 'bare commands, ioredis',
 };
 
 const titleOf = (contender) => TITLES[contender] ?? contender;
 
 const MASTERS = [1, 3, 5];
-const LIBRARIES = [
-  ...['ours', 'ours-plain', 'redlock5', 'redlock4', 'redlock-universal', 'redis-semaphore', 'redis-kit'],
-  ...['nest-redlock', 'murlock'],
-];
+const PEERS = ['redlock5', 'redlock-universal', 'redis-semaphore', 'redis-kit', 'effect-distributed-lock'];
 const PROMISED = '64 at a time';
 const P50 = 'and release p50';
 const CPU = 'client us/lock';
@@ -97,43 +92,67 @@ function partsOf(table) {
     waiting: waitingPart(table),
     features: featuresPart(table, cost, latency),
     failing: failingPart(table),
+    capacity: capacityPart(cost),
   };
 }
 
 /** To the bare commands, as the rounds were compared. */
 function librariesPart(cost, latency) {
   const beside = (found, name, column) => (found.names.includes(name) ? found.text(name, column, 1) : '');
-  const row = (title, name, many, one) => [
-    ...[title, beside(many(1), name, RATE), beside(many(3), name, RATE), beside(many(3), name, CPU)],
-    ...(one ? [beside(one(1), name, P50), beside(one(3), name, P50)] : ['', '']),
-  ];
+  const of = (name, found, column) => MASTERS.map((masters) => beside(found(masters), name, column));
+  const head = (what) => MASTERS.map((masters) => (masters === 1 ? `${what}, 1 master` : String(masters)));
   return markdownTable([
-    ['', 'locks/s, 1 master', 'locks/s, 3', 'CPU, 3', 'time, 1', 'time, 3'],
-    ...LIBRARIES.map((name) => row(titleOf(name), name, cost, latency)),
-    row(`${titleOf('ours')}, 16 at a time`, 'ours', (masters) => cost(masters, '16 at a time')),
+    ['', ...head('locks/s'), ...head('CPU'), ...head('time')],
+    ...['ours', 'ours-plain', ...PEERS].map((name) => [
+      ...[titleOf(name), ...of(name, cost, RATE), ...of(name, cost, CPU), ...of(name, latency, P50)],
+    ]),
   ]);
 }
 
+/** The rivals that a table of waiting compares with, each with the better of its two ways to wait. */
+const RIVALS = ['redlock5', 'redis-kit', 'redlock-universal', 'redis-semaphore'];
+
 function waitingPart(table) {
-  const rows = [1, 5].flatMap((masters) =>
-    ['8 processes x 1', '4 processes x 8'].map((crowd) => {
+  const crowds = ['8 processes x 1', '4 processes x 8', '1 process x 128'];
+  const rows = MASTERS.flatMap((masters) =>
+    crowds.map((crowd) => {
       const found = table('waiting', `${masters} master${masters > 1 ? 's' : ''}, ${crowd} waiting`);
+      const longest = RIVALS.flatMap((name) => [name, `${name}-10ms`])
+        .filter((name) => found.names.includes(name))
+        .map((name) => found.number(name, 'longest'));
       return [
-        `${masters}, ${crowd.replace('processes ', '')}`,
-        ...['ours', 'redlock5', 'redlock5-10ms'].map((name) => found.text(name, 'hand-offs/s')),
-        found.text('redlock5', 'sections/s', 1),
-        ...['ours', 'redlock5', 'redlock5-10ms'].map((name) => found.text(name, 'longest')),
+        `${masters}, ${crowd.replace(/ process(es)?/, '')}`,
+        ...[found.text('ours', 'sections/s'), found.text('redlock5', 'sections/s', 1)],
+        found.text('redlock5-10ms', 'sections/s', 1),
+        ...[found.text('ours', 'to another process p50').replace('-', ''), found.text('ours', 'commands')],
+        ...[found.text('ours', 'to an even share'), found.text('ours', 'longest'), figure(Math.min(...longest))],
       ];
     }),
   );
   return markdownTable([
     [
-      ...['masters, waiters', 'hand-offs/s', '`redlock`', 'at 10 ms', 'sections/s to `redlock`'],
-      ...['longest wait, ms', '`redlock`', 'at 10 ms'],
+      ...['masters, waiters', 'sections/s', 'to `redlock` 5', 'at 10 ms', 'hand-over, ms', 'commands'],
+      ...['longest wait to an even share', 'ms', 'best other'],
     ],
     ...rows,
   ]);
 }
+
+/** What the masters of one set carry before the thread of one of them is full, from their CPU for each lock. */
+function capacityPart(cost) {
+  const rate = (masters, atATime) =>
+    thousands((masters * 1e6) / cost(masters, atATime).number('ours', 'server us/lock'));
+  const core = (masters, atATime) => thousands(1e6 / cost(masters, atATime).number('ours', CPU));
+  return markdownTable([
+    ['locks/s that one set carries', ...MASTERS.map((masters) => (masters === 1 ? '1 master' : String(masters)))],
+    ...['16 at a time', PROMISED].flatMap((atATime) => [
+      [`masters, ${atATime} in each process`, ...MASTERS.map((masters) => rate(masters, atATime))],
+      [`a core of a process, ${atATime}`, ...MASTERS.map((masters) => core(masters, atATime))],
+    ]),
+  ]);
+}
+
+const thousands = (value) => `${figure(value / 1000)}k`;
 
 /** Ratios of the medians of two rows of one table or, for the number of masters, of two tables of one run. */
 function featuresPart(table, cost, latency) {
@@ -144,7 +163,8 @@ function featuresPart(table, cost, latency) {
   const shared = (n) => table('sharing', `N = ${n}, one at a time`).text('shared', 'to exclusive');
   const permits = (n) =>
     table('sharing', `N = ${n}, 64 callers`).text('locks on 10 keys', '10 permits of one name / it');
-  const call = (name) => table('nest', 'A locked call on one master').text(name, 'to acquire and release');
+  const call = (name) =>
+    [1, 3].map((n) => table('decorator', `A locked call, N = ${n},`).text(name, 'to acquire and release'));
   return markdownTable([
     ['', '1 master', '3', '5'],
     ['guard: CPU', ...guard(cost, CPU)],
@@ -153,15 +173,15 @@ function featuresPart(table, cost, latency) {
     ['masters: time', ...masters(latency, P50)],
     ['shared: time', shared(1), shared(3), ''],
     ['permits: locks/s', permits(1), permits(3), ''],
-    ['`withLock`: CPU', call('LockService.withLock'), '', ''],
-    ['`@WithLock`: CPU', call('@WithLock'), '', ''],
+    ['`withLock`: CPU', ...call('LockService.withLock'), ''],
+    ['`@WithLock`: CPU', ...call('@WithLock'), ''],
   ]);
 }
 
 function failingPart(table) {
   const scenes = {
     'one slow': 'One of five slower',
-    'one hung': 'One hung of five, 8',
+    'one hung': 'One hung',
     'one dead': 'One dead',
     'two dead': 'Two dead',
   };
@@ -176,10 +196,7 @@ function failingPart(table) {
 }
 
 const FLOOR = 'floor-ioredis';
-const SHOWN = [
-  ...[FLOOR, 'ours', 'ours-plain', 'redlock5', 'redlock4', 'redlock-universal', 'redis-semaphore', 'redis-kit'],
-  'nest-redlock',
-];
+const SHOWN = [FLOOR, 'ours', 'ours-plain', ...PEERS.filter((name) => name !== 'effect-distributed-lock')];
 
 const ROW = 22;
 const BAR = 12;
@@ -195,10 +212,13 @@ text { font: 12px system-ui, -apple-system, 'Segoe UI', sans-serif; fill: #1f232
 .head { font-weight: 600; } .note { fill: #59636e; }
 .ours { fill: #1a7f37; } .peer { fill: #8c959f; } .floor { fill: #c8ccd1; }
 .spread { stroke: #1f2328; stroke-opacity: 0.55; }
+.small { font-size: 10px; } .frame { fill: none; stroke: #c8ccd1; }
+.curve { fill: none; stroke: #1a7f37; stroke-width: 2; } .expected { fill: none; stroke: #8c959f; stroke-dasharray: 3; }
 @media (prefers-color-scheme: dark) {
   text { fill: #e6edf3; } .note { fill: #9198a1; }
   .ours { fill: #3fb950; } .peer { fill: #6e7681; } .floor { fill: #3d444d; }
-  .spread { stroke: #e6edf3; }
+  .spread { stroke: #e6edf3; } .frame { stroke: #3d444d; }
+  .curve { stroke: #3fb950; } .expected { stroke: #6e7681; }
 }`;
 
 /** Draws many locks at a time beside one lock at a time, on three masters, as the results have them. */
@@ -217,13 +237,7 @@ function chartOf(table) {
   const first = panel('locks/s, 64 at a time: more is better', LABELS, rows, ({ rate }) => rate);
   const second = panel('ms, one at a time: less is better', LABELS + PANEL + GAP, rows, ({ time }) => time);
   const title = 'A lock, acquired and released on three masters';
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img">
-<title>${title}</title>
-<style>${STYLE}
-</style>
-${[text(10, 18, title, 'start', 'head'), ...labels, ...first, ...second].join('\n')}
-</svg>
-`;
+  return svg({ width: WIDTH, height }, title, [text(10, 18, title, 'start', 'head'), ...labels, ...first, ...second]);
 }
 
 /** Draws bars of the medians, a line from the smallest to the largest round, and the median as a number. */
@@ -257,14 +271,71 @@ function text(x, y, content, anchor, style = '') {
   return `<text x="${x}" y="${y}" text-anchor="${anchor}" dominant-baseline="middle" class="${style}">${content}</text>`;
 }
 
+const CURVE = { width: 132, height: 66, left: 14, top: 44, columns: 4, gapX: 26, gapY: 62 };
+
+/** Draws each curve on logarithmic axes, with the line of the expected order through its middle. */
+function growthChart(table) {
+  const found = table('growth', 'Exponents');
+  const { width, height, left, top, columns, gapX, gapY } = CURVE;
+  const curves = found.names.map((name, i) => {
+    const [title, column] = name.split(': ');
+    const source = table('growth', `Growth: ${title}`);
+    const points = source.names.map((x) => [Number(x), source.number(x, column)]).filter(([, y]) => y > 0);
+    const x = left + (i % columns) * (width + gapX);
+    const y = top + Math.floor(i / columns) * (height + gapY);
+    const [order, exponent] = ['expected', 'exponent'].map((cell) => found.text(name, cell));
+    return panelOf({ title, column: `${column}: ${exponent}`, points, order, x, y });
+  });
+  const total = {
+    width: left * 2 + columns * width + (columns - 1) * gapX,
+    height: top + Math.ceil(found.names.length / columns) * (height + gapY) - 24,
+  };
+  return svg(total, 'How each cost grows, on logarithmic axes', curves.flat());
+}
+
+function panelOf({ title, column, points, order, x, y }) {
+  const { width, height } = CURVE;
+  const logs = points.map((point) => point.map(Math.log10));
+  const [low, high] = [0, 1]
+    .map((axis) => logs.map((point) => point[axis]))
+    .map((all) => [Math.min(...all), Math.max(...all)]);
+  // The same length for a power of ten on both axes: a linear curve has the same slope in all panels.
+  const unit = width / (low[1] - low[0]);
+  const middleY = (high[0] + high[1]) / 2;
+  const at = ([a, b]) => [round(x + (a - low[0]) * unit), round(y + height / 2 - ((b - middleY) * unit) / 2)];
+  const middleX = (low[0] + low[1]) / 2;
+  const slope = order === 'linear' ? 1 : 0;
+  const expected = [low[0], low[1]].map((a) => at([a, middleY + slope * (a - middleX)]));
+  const [first, last] = [points[0], points.at(-1)];
+  return [
+    `<rect class="frame" x="${x}" y="${y}" width="${width}" height="${height}"/>`,
+    `<polyline class="expected" points="${expected.join(' ')}"/>`,
+    `<polyline class="curve" points="${logs.map(at).join(' ')}"/>`,
+    text(x, y - 22, title, 'start', 'head small'),
+    text(x, y - 9, column, 'start', 'note small'),
+    text(x, y + height + 9, shown(first[0]), 'start', 'note small'),
+    text(x + width, y + height + 9, shown(last[0]), 'end', 'note small'),
+  ];
+}
+
+function svg({ width, height }, title, parts) {
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img">
+<title>${title}</title>
+<style>${STYLE}
+</style>
+${parts.join('\n')}
+</svg>
+`;
+}
+
 const PAGE = join(root, 'docs/performance.md');
-const CHART = join(root, 'docs/performance.svg');
 
 const { values: options } = optionsOf({ options: { check: { type: 'boolean', default: false } } });
 const table = tablesOf(await readFile(join(import.meta.dirname, 'results.md'), 'utf8'));
 const written = [
   [PAGE, await pageOf(await readFile(PAGE, 'utf8'))],
-  [CHART, chartOf(table)],
+  [join(root, 'docs/performance.svg'), chartOf(table)],
+  [join(root, 'docs/growth.svg'), growthChart(table)],
 ];
 for (const [file, text] of written) {
   if (!options.check) await writeFile(file, text);

@@ -3,7 +3,7 @@
 //
 // --before compares with the build of another checkout, which has to be built there.
 // Contenders alternate round by round in one run on one machine. Compare ratios, not figures of different runs.
-import { readdir, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { resolve } from 'node:path';
 import { prepare } from './prepare.mjs';
@@ -37,17 +37,22 @@ const names = positionals.length > 0 ? positionals : known;
 // Before any suite is loaded. Workers inherit it.
 if (options.before) process.env.BENCH_BEFORE = resolve(options.before);
 await prepare();
-const { printChecks, takeTables } = await import('./report.mjs');
+const { printChecks, range, takeTables } = await import('./report.mjs');
 const { pinProcessors } = await import('./measure/pinning.mjs');
 // After the build, which may use all processors.
 const pinned = pinProcessors();
-const machine = `on ${cpus().length} cores (${pinned}), Node ${process.version}, ${await versionOfServer(findRedisServer())}`;
-console.log(`Measured ${machine}`);
+const { fixedWork, spread } = await import('./measure/figures.mjs');
+const RESULTS = new URL('results.md', import.meta.url);
+const usual = Number(/the same work took (\d+) ms/.exec(await readFile(RESULTS, 'utf8'))?.[1]);
+const version = await versionOfServer(findRedisServer());
+console.log(`${cpus().length} cores (${pinned}), Node ${process.version}, ${version}
+Two cores with nothing else to do are needed, 2 GB of memory, and about ten minutes for all suites.`);
 const results = {};
 let broken = 0;
 for (const name of names) {
   const { run } = await import(new URL(`${name}.mjs`, folder));
   const began = performance.now();
+  const work = speed();
   // If one suite fails, its error is printed, and the other suites still run.
   const { figures, checks } = await run({
     quick: options.quick,
@@ -59,17 +64,28 @@ for (const name of names) {
   });
   printChecks(checks);
   console.log(`\n${name}: ${Math.round((performance.now() - began) / 1000)} s on ${cpus().length} cores`);
-  if (options.markdown) await writePart(options.markdown, `bench ${name}`, pageOf(name, takeTables()));
+  if (options.markdown) await writePart(options.markdown, `bench ${name}`, pageOf(name, takeTables(), work));
   results[name] = { figures, checks };
   broken += checks.filter(({ kept }) => !kept).length;
 }
 if (options.json) await writeFile(options.json, `${JSON.stringify(results, undefined, 2)}\n`);
 
-function pageOf(name, tables) {
+/** Milliseconds of always the same work, as the machine is now. */
+function speed() {
+  const work = spread(Array.from({ length: 7 }, fixedWork));
+  const beside = Number.isFinite(usual) ? `, ${(work.median / usual).toFixed(2)} of what is in results.md` : '';
+  const noise = work.max / work.min > 1.2 ? ': other programs disturb this run' : '';
+  console.log(`\nalways the same work took ${range(work)} ms${beside}${noise}`);
+  return work;
+}
+
+function pageOf(name, tables, work) {
   const command = `npm run bench -- ${name}${options.quick ? ' --quick' : ''} --markdown test/benchmark/results.md`;
+  const machine = `on ${cpus().length} cores (${pinned}), Node ${process.version}, ${version}`;
+  const took = `always the same work took ${Math.round(work.median)} ms`;
   // A comparison with another build is for contributors.
   const published = tables.split('\n').filter((line) => !/^\|([^|]*\|)? before +\||of before /.test(line));
-  return `Written by \`${command}\`, ${machine}.\n\n${published.join('\n')}`;
+  return `Written by \`${command}\`, ${machine}; ${took}.\n\n${published.join('\n')}`;
 }
 
 process.exit(options.check && broken > 0 ? 1 : 0);

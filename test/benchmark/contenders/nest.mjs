@@ -5,5 +5,6 @@ import { pathToFileURL } from 'node:url';
 // two copies in one application would not recognize each other's classes.
 const { resolve } = createRequire(new URL('../../../package.json', import.meta.url));
 
-export const { NestFactory } = await import(pathToFileURL(resolve('@nestjs/core')).href);
-export const { Module } = await import(pathToFileURL(resolve('@nestjs/common')).href);
+export const load = (name) => import(pathToFileURL(resolve(name)).href);
+export const { NestFactory } = await load('@nestjs/core');
+export const { Module } = await load('@nestjs/common');

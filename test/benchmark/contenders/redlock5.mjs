@@ -2,10 +2,10 @@ import Redlock from 'redlock';
 import { disconnectAll, ioredisClients } from './ioredis-clients.mjs';
 import { holdWith } from './hold.mjs';
 
-/** The retry delay is tuned to the section, with jitter in the default proportion. */
-const TUNED = { retryDelay: 10, retryJitter: 5 };
+/** Tuned to the section, and without an end. */
+const TUNED = { retryDelay: 10, retryJitter: 5, retryCount: 1_000_000 };
 
-/** With its defaults, except that the number of attempts is unlimited, because time ends a round here. */
+/** With its defaults, unless the name says a delay. */
 export async function connect(urls, _settings, name) {
   const clients = await ioredisClients(urls);
   const redlock = new Redlock(clients, name === 'redlock5-10ms' ? TUNED : {});
@@ -13,7 +13,7 @@ export async function connect(urls, _settings, name) {
   redlock.on('error', () => {});
   return {
     async acquire(key, ttl) {
-      const lock = await redlock.acquire([key], ttl, { retryCount: 1_000_000 });
+      const lock = await redlock.acquire([key], ttl);
       return () => lock.release();
     },
     hold: holdWith((key, ttl, work) => redlock.using([key], ttl, work)),

@@ -5,10 +5,11 @@ import { Crew } from '../worker/processes.mjs';
 /**
  * Runs `work` with new servers, and with a process per contender (see `Crew`) that is connected to all of them.
  *
+ * @param share the masters of a member, of all
  * @param proxied how many of the masters, the last ones, the contenders reach through a proxy, which adds no delay yet.
  *   The `urls` for `work` do not lead through it.
  */
-export async function onField({ masters, contenders, ttl, proxied = 0 }, work) {
+export async function onField({ masters, contenders, ttl, share = (urls) => urls, proxied = 0 }, work) {
   const servers = await Promise.all(Array.from({ length: masters }, () => RedisServer.start()));
   const urls = servers.map(({ url }) => url);
   const direct = urls.slice(0, masters - proxied);
@@ -16,7 +17,8 @@ export async function onField({ masters, contenders, ttl, proxied = 0 }, work) {
   let crew;
   try {
     if (proxied > 0) proxy = await DelayingProxy.start(urls.slice(direct.length));
-    crew = await Crew.connect(contenders, [...direct, ...(proxy?.urls ?? [])], { ttl });
+    const reached = [...direct, ...(proxy?.urls ?? [])];
+    crew = await Crew.connect(contenders, (member) => share(reached, member), { ttl });
     return await work({ crew, urls, servers, ttl, proxy });
   } finally {
     await crew?.end();

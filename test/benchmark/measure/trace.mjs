@@ -9,6 +9,10 @@ export class Trace {
     const sections = results
       .flatMap(({ sections }, process) => sections.map((times) => ({ process, ...named(times) })))
       .sort((a, b) => a.granted - b.granted);
+    /** Waiters that compete. */
+    this.waiters = results.reduce((sum, { waiters }) => sum + waiters, 0);
+    /** Microseconds of CPU of all processes for each section. */
+    this.cpu = results.reduce((sum, { cpu }) => sum + cpu, 0) / sections.length;
     this.failures = results.flatMap(({ failures }) => failures);
     this.processes = results.length;
     /** Number of all sections, including those that began after the end. */
@@ -32,6 +36,11 @@ export class Trace {
 
   get longestWait() {
     return Math.max(0, ...this.waits);
+  }
+
+  /** How long each would wait if the sections went round, in milliseconds. */
+  get evenShare() {
+    return (1000 * this.waiters) / this.sectionRate;
   }
 
   get medianWait() {
@@ -67,12 +76,7 @@ export class Trace {
     return Math.max(0, ...this.sections.map((section, index) => this.#overtakenBy(section, index)));
   }
 
-  /** Times from the call of release to the work of the next holder, which was already waiting. */
-  get handOffs() {
-    return this.#pairs.filter(isHandOff).map(timeOf);
-  }
-
-  /** Those of {@link handOffs} that went to another process. */
+  /** Times from the call of release to the work of the next holder, which already waited in another process. */
   get handOffsAway() {
     return this.#pairs
       .filter(([before, after]) => before.process !== after.process)

@@ -2,21 +2,21 @@ import { FEW, librariesFor, OURS } from '../contenders.mjs';
 import { onField } from '../measure/field.mjs';
 import { sleep } from '../measure/figures.mjs';
 import { latencies } from '../measure/trace.mjs';
-import { atMost, exactly, figure, noMore, printTable, times } from '../report.mjs';
+import { atMost, exactly, figure, printTable, times } from '../report.mjs';
 
 const TTL = 3_000;
 const MASTERS = 5;
 
 const LENGTHS = {
-  usual: { duration: 600, rounds: 3, long: { [OURS]: 60_000, other: 3_000 } },
-  quick: { duration: 400, rounds: 2, long: { [OURS]: 12_000, other: 2_000 } },
+  usual: { duration: 500, rounds: 3 },
+  quick: { duration: 400, rounds: 2 },
 };
 
-/** Measures how failing masters affect latency, throughput and memory. Each contender has servers of its own. */
-export async function run({ quick, only = quick ? FEW : undefined }) {
-  const { long, ...lengths } = quick ? LENGTHS.quick : LENGTHS.usual;
+/** Measures how failing masters affect latency and throughput. Each contender has servers of its own. */
+export async function run({ quick, only = FEW }) {
+  const lengths = quick ? LENGTHS.quick : LENGTHS.usual;
   const contenders = librariesFor(MASTERS, only);
-  const found = { longHung: {} };
+  const found = {};
   const scenes = [
     ['slow', `One of five slower by ${SLOW} ms`, slow],
     ['hung', 'One hung of five', hung],
@@ -31,12 +31,6 @@ export async function run({ quick, only = quick ? FEW : undefined }) {
     }
     printScene(`${title}, 8 at a time`, found[key]);
   }
-  for (const name of contenders) {
-    const duration = long[name] ?? long.other;
-    const sampled = Array.from({ length: 11 }, (_, i) => ((i + 1) * duration) / 12);
-    found.longHung[name] = await alone(name, (field) => longHung(field, name, { duration, sampled }));
-  }
-  printMemory('One hung of five for long, 8 at a time', found.longHung);
   return { figures: found, checks: checksOf(found) };
 }
 
@@ -103,20 +97,6 @@ async function dead({ crew, servers, ttl }, contender, { duration, count }) {
   return { up: summaryOf([up]), down: summaryOf([down]) };
 }
 
-/** Measures one contender under load while a master hangs for a long time: its memory after each of `sampled`. */
-async function longHung({ crew, servers, ttl }, contender, { duration, sampled }) {
-  const victim = servers.at(-1);
-  await crew.run(contender, 'strain', { concurrency: CONCURRENCY, duration: 1_000, ttl });
-  victim.pause();
-  try {
-    const task = { concurrency: CONCURRENCY, duration, ttl, sampled };
-    const { memory, locks, elapsed } = await crew.run(contender, 'strain', task);
-    return { seconds: elapsed / 1000, memory, rate: (locks / elapsed) * 1000 };
-  } finally {
-    victim.resume();
-  }
-}
-
 function summaryOf(runs) {
   const times = runs.flatMap((run) => run.times);
   const sum = (of) => runs.map(of).reduce((total, value) => total + value, 0);
@@ -124,23 +104,20 @@ function summaryOf(runs) {
   return {
     ...latencies(times),
     rate: sum(({ locks }) => locks) / seconds,
-    growth: sum(({ memory }) => memory.at(-1) - memory[0]) / seconds,
     failures: runs.flatMap(({ failures }) => Object.entries(failures)),
   };
 }
 
-const MB = 1024 * 1024;
-
 function printScene(title, contenders) {
   const row = (name, when, found) => [
-    ...[name, when, figure(found.p50), figure(found.p99), figure(found.rate), figure(found.growth / MB)],
+    ...[name, when, figure(found.p50), figure(found.p99), figure(found.rate)],
     found.failures.reduce((sum, [, count]) => sum + count, 0),
   ];
-  printTable(`${title} (latency of acquire and release in ms; memory in MB per second)`, [
-    ['', '', 'p50', 'p99', 'locks/s', 'memory', 'failures', 'p99 to all up'],
+  printTable(`${title} (latency of acquire and release in ms)`, [
+    ['', '', 'p50', 'p99', 'locks/s', 'failures', 'p99 to all up'],
     ...Object.entries(contenders).flatMap(([name, { up, down, gaveUp }]) =>
       gaveUp
-        ? [[name, gaveUp, '-', '-', '-', '-', '-', '-']]
+        ? [[name, gaveUp, '-', '-', '-', '-', '-']]
         : [
             [...row(name, 'all up', up), ''],
             [...row('', 'failing', down), times(down.p99 / up.p99)],
@@ -152,33 +129,15 @@ function printScene(title, contenders) {
   }
 }
 
-function printMemory(title, contenders) {
-  printTable(title, [
-    ['', 'seconds', 'locks/s', 'MB before', 'MB after', 'MB per second'],
-    ...Object.entries(contenders).map(([name, { seconds, rate, memory, gaveUp }]) =>
-      gaveUp
-        ? [name, gaveUp, '-', '-', '-', '-']
-        : [
-            ...[name, figure(seconds), figure(rate), figure(memory[0] / MB), figure(memory.at(-1) / MB)],
-            figure((memory.at(-1) - memory[0]) / MB / seconds),
-          ],
-    ),
-  ]);
-}
-
-/** How much the rest of the heap may vary between two collections, in MB. */
-const SLACK = 2;
-
-function checksOf({ slow, hung, oneDead, twoDead, longHung }) {
+function checksOf({ slow, hung, oneDead, twoDead }) {
   if (!hung[OURS]) return [];
-  const gaveUp = [slow, hung, oneDead, twoDead, longHung].map((scene) => scene[OURS].gaveUp).find(Boolean);
+  const gaveUp = [slow, hung, oneDead, twoDead].map((scene) => scene[OURS].gaveUp).find(Boolean);
   if (gaveUp) return [{ promise: 'masters that fail can be measured', found: gaveUp, kept: false }];
   return [
     ...pathChecks('one slow of five', slow[OURS]),
     ...pathChecks('one hung of five', hung[OURS]),
     ...pathChecks('one dead of five', oneDead[OURS]),
     exactly('two dead of five: no failure of ours', twoDead[OURS].down.failures.length, 0),
-    memoryCheck(longHung[OURS]),
   ];
 }
 
@@ -187,11 +146,4 @@ function pathChecks(on, { up, down }) {
     atMost(`${on}: p99 of ours at most 1.5 of its p99 with all up`, down.p99 / up.p99, 1.5),
     exactly(`${on}: no failure of ours`, down.failures.length, 0),
   ];
-}
-
-function memoryCheck({ memory, seconds }) {
-  // After the longest ttl, everything that is kept for the hung master exists. From then on, nothing may be added.
-  const settled = memory[Math.floor(memory.length / 3)];
-  const promise = `one hung for ${Math.round(seconds)} s: memory of ours grows in its last two thirds by at most ${SLACK} MB`;
-  return noMore(promise, (memory.at(-1) - settled) / MB, 'MB', SLACK);
 }

@@ -32,55 +32,31 @@ export async function load(contender, { concurrency, shared, duration, ttl }) {
   return { locks, elapsed, cpu: user + system, failures: Object.fromEntries(failures) };
 }
 
-/** Milliseconds of each of `count` locks, one after the other, each with a key of its own. */
-export async function cycles(contender, { count, ttl }) {
+/** Milliseconds of each of `count` locks, or of all in `duration` milliseconds, one after the other, with a key each. */
+export async function cycles(contender, { count = Infinity, duration = Infinity, ttl }) {
   const acquire = [];
   const both = [];
-  for (let i = 0; i < count; i++) {
+  const end = performance.now() + duration;
+  for (let i = 0; i < count && performance.now() < end; i++) {
     const key = `cycle:${process.pid}:${keys++}`;
     const start = performance.now();
-    // A decorator acquires and releases in one call.
-    if (!contender.acquire) await contender.cycle(key, ttl);
-    else {
-      const release = await contender.acquire(key, ttl);
-      acquire.push(performance.now() - start);
-      await release();
-    }
+    const release = await contender.acquire(key, ttl);
+    acquire.push(performance.now() - start);
+    await release();
     both.push(performance.now() - start);
   }
   return { acquire, both };
 }
 
-/**
- * Milliseconds of each acquire and of each release of `count` locks, with a key each. Every caller takes one lock after
- * the other; the callers begin evenly spread over `within` milliseconds, so that they do not move in step.
- */
-export async function locks(contender, { callers, count, within = 0, ttl }) {
-  const acquire = [];
-  const release = [];
-  let left = count;
-
-  async function caller(_, own) {
-    if (own > 0 && within > 0) await sleep((own * within) / callers);
-    while (left-- > 0) {
-      const start = performance.now();
-      const letGo = await contender.acquire(`lock:${process.pid}:${keys++}`, ttl);
-      const acquired = performance.now();
-      await letGo();
-      acquire.push(acquired - start);
-      release.push(performance.now() - acquired);
-    }
-  }
-
-  await Promise.all(Array.from({ length: callers }, caller));
-  return { acquire, release };
-}
+/** A slow contender does not make it last longer, in milliseconds. */
+const LONGEST_WARM_UP = 5_000;
 
 /** Acquires and releases `count` locks with the given number of callers, so that the code is compiled. */
 export async function warmUp(contender, { callers, count, ttl }) {
   let left = count;
+  const end = performance.now() + LONGEST_WARM_UP;
   async function caller() {
-    while (left-- > 0) await contender.cycle(`warm-up:${process.pid}:${keys++}`, ttl);
+    while (left-- > 0 && performance.now() < end) await contender.cycle(`warm-up:${process.pid}:${keys++}`, ttl);
   }
   await Promise.all(Array.from({ length: callers }, caller));
 }
@@ -88,10 +64,9 @@ export async function warmUp(contender, { callers, count, ttl }) {
 /**
  * Several waiters of this process request the same key repeatedly, from `start` to `end`.
  *
- * @param rest milliseconds between a release and the next request
  * @param keys the number of keys, if the waiters share several; each waiter always requests the same one
  */
-export async function contend(contender, { key, ttl, section, rest, waiters, start, end, keys = 1 }) {
+export async function contend(contender, { key, ttl, section, waiters, start, end, keys = 1 }) {
   const sections = [];
   const failures = [];
 
@@ -110,7 +85,6 @@ export async function contend(contender, { key, ttl, section, rest, waiters, sta
         // count.
         if (sharedNow() < end) await released;
         else released.catch(() => {});
-        if (rest) await sleep(rest);
       } catch (error) {
         if (sharedNow() < end) failures.push(String(error?.message ?? error));
         await sleep(1);
@@ -119,6 +93,8 @@ export async function contend(contender, { key, ttl, section, rest, waiters, sta
   }
 
   await sleep(start - sharedNow());
+  const before = process.cpuUsage();
   await Promise.all(Array.from({ length: waiters }, waiter));
-  return { sections, failures };
+  const { user, system } = process.cpuUsage(before);
+  return { sections, failures, waiters, cpu: user + system };
 }

@@ -72,13 +72,14 @@ export class Crew {
 
   /**
    * @param members names of contenders; one that takes part several times has a suffix after an `@`
+   * @param urls of all masters, or a function of the member
    * @param settings for the contenders; `ttl` is the ttl of all locks
    */
   static async connect(members, urls, settings) {
     const crew = new Crew();
     const connecting = members.map((member) => {
       crew.#workers.set(member, new WorkerProcess());
-      return crew.run(member, 'connect', { urls, settings });
+      return crew.run(member, 'connect', { urls: typeof urls === 'function' ? urls(member) : urls, settings });
     });
     try {
       await Promise.all(connecting);
