@@ -13,19 +13,17 @@ const CITED = [
 const RULES = '- **1.1** One.\n- **1.2** Two,\n  on two lines. ∅\n\n## Two\n\n- **2.1** Three. ∅\n';
 
 describe('The check of the protocol', () => {
-  it('finds nothing where code, model and test cite each rule, and the model not the rules that it leaves out', () =>
-    expect(protocolProblems([page(RULES), ...CITED])).toEqual([]));
-
   it('names a rule that the code, the model or a test does not cite', () => {
     expect(protocolProblems([page(RULES), ...CITED.slice(1)])).toEqual([
       { file: PROTOCOL, line: 1, message: `no code cites ${protocol('1.1')}` },
       { file: PROTOCOL, line: 2, message: `no code cites ${protocol('1.2')}` },
       { file: PROTOCOL, line: 7, message: `no code cites ${protocol('2.1')}` },
     ]);
-    expect(protocolProblems([page(RULES), CITED[0]!, CITED[2]!])).toEqual([
+    const [code, model, test] = CITED;
+    expect(protocolProblems([page(RULES), code!, test!])).toEqual([
       { file: PROTOCOL, line: 1, message: `no model cites ${protocol('1.1')}` },
     ]);
-    expect(protocolProblems([page(RULES), CITED[0]!, CITED[1]!])).toHaveLength(3);
+    expect(protocolProblems([page(RULES), code!, model!])).toHaveLength(3);
   });
 
   it('names file and line of a citation that has no rule', () => {
@@ -47,10 +45,5 @@ describe('The check of the protocol', () => {
     expect(protocolProblems([page(text), ...CITED]).map(({ message }) => message)).toEqual(
       expect.arrayContaining(['rule 1.1 does not follow 1.1', 'rule 2.2 does not follow 1.1']),
     );
-  });
-
-  it('refuses a page that is longer than its budget', () => {
-    const [problem] = protocolProblems([page(RULES + '\n'.repeat(400) + 'End.'), ...CITED]);
-    expect(problem).toEqual({ file: PROTOCOL, line: 401, message: 'has 408 lines, and 400 at most' });
   });
 });

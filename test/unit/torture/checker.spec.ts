@@ -1,5 +1,4 @@
 import { describe, expect, it } from '@jest/globals';
-import { overlaps } from '../../torture/check-exclusion.js';
 import { type Check, check } from '../../torture/checker.js';
 import type { Evidence, Phase, WorkerRecord } from '../../torture/evidence.js';
 import type { Write } from '../../torture/register.js';
@@ -41,210 +40,95 @@ function found(given: Partial<Evidence>): Partial<Record<Check, number>> {
   return Object.fromEntries(verdict.flatMap(([name, { length }]) => (length > 0 ? [[name, length]] : [])));
 }
 
+const [BROKEN, CALM]: Phase[] = [
+  { name: 'assumptions broken', from: 0, to: 1_000 },
+  { name: 'calm', from: 1_000, to: 2_000 },
+];
+const shared = { mode: 'shared' } as const;
+const PERMITS = ['p#0', 'p#1', 'p#2'];
+const permit = (name: string, slot: number, from: number): TraceEvent[] =>
+  holder(name, from, 100, { keys: [`p#${slot}`], permits: 3 });
+const threePermits = [permit('1', 0, 10), permit('2', 1, 20), permit('3', 2, 30)];
+const drawn = (one: number, other: number, asked = 29): WorkerRecord[] => [
+  worker(holder('1', 10, 20, { token: one })),
+  worker(holder('2', 30, 40, { token: other, asked })),
+];
+const asked: TraceEvent = { kind: 'asked', op: 'release', id: 1, at: 0, within: 100 };
+const settled: TraceEvent = { kind: 'settled', id: 1, at: 700, how: 'released', stalled: 0 };
+const late = { section: '1', at: 200, due: 100, stalled: 0, why: 'expired' } as const;
+const stuck = { ...worker({ kind: 'closed', at: 5 }), exit: 13 };
+
+/** Evidence, with the events of one process, or those of several. */
+const seen = (...events: TraceEvent[][]): Partial<Evidence> => ({ workers: events.map((each) => worker(each)) });
+
 describe('The checker', () => {
   it('finds nothing in a correct run', () => {
-    const events = [
-      ...holder('1', 10, 100, { token: 1, left: 50 }),
-      ...holder('2', 60, 160, { token: 2, left: 90 }),
-      { kind: 'asked', op: 'acquire', id: 1, at: 5, within: 100 },
-      { kind: 'settled', id: 1, at: 10, stalled: 0, how: 'granted' },
-    ] as const;
-    expect(found({ workers: [worker(events)], writes: [write('1', 40), write('2', 70)] })).toEqual({});
+    const first = [...holder('1', 10, 100, { token: 1, left: 50 }), asked, { ...settled, at: 10 }];
+    const later = [...holder('2', 60, 160, { token: 2, left: 90 }), ...holder('3', 95, 200, { keys: ['b'], token: 2 })];
+    const workers = [worker(first, later, threePermits.flat()), worker(holder('4', 300, 310, shared))];
+    const killed = { ...worker(holder('5', 320, 900), asked), killedAt: 330, exit: 'SIGKILL' };
+    const keys = ['a', 'b', ...PERMITS];
+    const writes = [write('1', 40), write('2', 70), write('1', 80, { accepted: false })];
+    expect(found({ keys, workers: [...workers, killed, worker(holder('6', 340, 350))], writes })).toEqual({});
   });
 
-  describe('overlaps', () => {
-    const count = { 'overlaps between believers': 1 };
+  const OVERLAP = 'overlaps between believers';
+  const both = (one: Partial<Section>, other: Partial<Section>): Partial<Evidence> =>
+    seen(holder('1', 10, 100, one), holder('2', 50, 60, other));
+  const extended: TraceEvent = { kind: 'looked', section: '1', at: 90, until: 200 };
 
-    it('are counted between two holders that believe at the same time', () =>
-      expect(found({ workers: [worker(holder('1', 10, 100)), worker(holder('2', 99, 150))] })).toEqual(count));
+  it.each<[string, Check, Partial<Evidence>, count?: number]>([
+    ['two believers', OVERLAP, seen(holder('1', 10, 100), holder('2', 99, 150))],
+    ['two inside of a longer one', OVERLAP, seen(holder('1', 10, 500), holder('2', 20, 30), holder('3', 400, 410)), 2],
+    [
+      ...(['believers of both modes inside of longer ones', OVERLAP] as const),
+      seen(
+        [...holder('1', 10, 50), ...holder('2', 20, 500, shared), ...holder('3', 400, 410)],
+        [...holder('4', 600, 800), ...holder('5', 610, 900, shared), ...holder('6', 700, 710, shared)],
+      ),
+      4,
+    ],
+    ['a writer beside a reader', OVERLAP, both(shared, {})],
+    ['a reader beside a writer', OVERLAP, both({}, shared)],
+    ['a believer of several keys', OVERLAP, { ...both({ keys: ['a', 'b'] }, { keys: ['b'] }), keys: ['a', 'b'] }],
+    ['one who saw it extended', OVERLAP, seen([...holder('1', 10, 100), extended], holder('2', 150, 160))],
+    ['two holders of one permit', OVERLAP, { keys: PERMITS, ...seen(permit('1', 0, 10), permit('2', 0, 20)) }],
+    [
+      ...(['a permit too many', 'permits beyond their number'] as const),
+      { keys: PERMITS, ...seen(...threePermits, permit('4', 3, 40)) },
+    ],
+    ['a token that was given twice', 'duplicate fencing tokens', { workers: drawn(7, 7, 5) }],
+    ['a smaller token of a later holder', 'unordered fencing tokens', { workers: drawn(7, 6, 5) }],
+    [
+      ...(['a smaller token of who asked later, while assumptions are broken', 'unordered fencing tokens'] as const),
+      { workers: drawn(7, 6), phases: [BROKEN!] },
+    ],
+    [
+      ...(['a write after that of a later section', 'stale writes accepted'] as const),
+      { workers: drawn(1, 2, 5), writes: [write('1', 15), write('2', 35), write('1', 36)] },
+    ],
+    [
+      ...(['a write after that of who asked later, while assumptions are broken', 'stale writes accepted'] as const),
+      { workers: drawn(1, 2), phases: [BROKEN!], writes: [write('2', 35), write('1', 36)] },
+    ],
+    ['a leftover key', 'ghost keys', { ghosts: [{ master: 2, key: 'lock:a', ttl: -1 }] }],
+    ['an operation that never settles', 'hung operations', seen([asked])],
+    ['an operation that takes too long', 'hung operations', seen([asked, settled])],
+    ['a late loss', 'late loss reports', seen([...holder('1', 10, 100), { ...late, kind: 'lost' }])],
+    ['a lock that is left too late', 'late loss reports', seen([...holder('1', 10, 100), { ...late, kind: 'left' }])],
+    ['an unhandled error', 'unhandled errors', seen([{ kind: 'unhandled', at: 5, message: 'TypeError' }])],
+    ['a process that does not end well', 'processes that did not end', { workers: [stuck] }],
+    [
+      ...(['a key that only a reader obtains at the end', 'keys not obtained in the calm'] as const),
+      { phases: [QUIET, CALM!], ...seen(holder('1', 1_010, 1_020, shared)) },
+    ],
+  ])('notices %s', (_, check, given, count = 1) => expect(found(given)).toMatchObject({ [check]: count }));
 
-    it('are counted inside a longer section, behind a shorter one', () => {
-      const workers = [worker(holder('1', 10, 500), holder('2', 20, 30), holder('3', 400, 410))];
-      expect(found({ workers })).toEqual({ 'overlaps between believers': 2 });
-    });
-
-    it('are counted between a shared holder and an exclusive one, in both orders', () => {
-      const [first, second] = [holder('1', 10, 100, { mode: 'shared' }), holder('2', 50, 60)];
-      expect(found({ workers: [worker(first, second)] })).toEqual(count);
-      expect(found({ workers: [worker(holder('1', 10, 100), holder('2', 50, 60, { mode: 'shared' }))] })).toEqual(
-        count,
-      );
-    });
-
-    it('are counted inside a longer section of either mode, behind a shorter one of the other mode', () => {
-      const workers = [
-        worker(holder('1', 10, 50), holder('2', 20, 500, { mode: 'shared' }), holder('3', 400, 410)),
-        worker(
-          holder('4', 600, 800),
-          holder('5', 610, 900, { mode: 'shared' }),
-          holder('6', 700, 710, { mode: 'shared' }),
-        ),
-      ];
-      expect(found({ workers })).toEqual({ 'overlaps between believers': 4 });
-    });
-
-    it('are not counted between shared holders', () => {
-      const workers = [worker(holder('1', 10, 100, { mode: 'shared' }), holder('2', 50, 60, { mode: 'shared' }))];
-      expect(found({ workers })).toEqual({});
-    });
-
-    it('are counted for several keys that have one in common', () => {
-      const two = holder('1', 10, 100, { keys: ['a', 'b'] });
-      expect(found({ keys: ['a', 'b'], workers: [worker(two, holder('2', 50, 60, { keys: ['b'] }))] })).toEqual(count);
-    });
-
-    it.each<[string, TraceEvent]>([
-      ['gave up the lock', { kind: 'left', section: '1', at: 50, stalled: 0, why: 'released' }],
-      ['noticed the loss', { kind: 'lost', section: '1', at: 50, stalled: 0, why: 'owner-changed' }],
-      ['shortened its validity', { kind: 'looked', section: '1', at: 50, until: 50 }],
-    ])('are not counted if the holder %s before', (_, event) =>
-      expect(found({ workers: [worker(holder('1', 10, 100), event), worker(holder('2', 60, 70))] })).toEqual({}),
-    );
-
-    it('are counted if the holder looked and saw the lock extended', () => {
-      const looked: TraceEvent = { kind: 'looked', section: '1', at: 90, until: 200 };
-      expect(found({ workers: [worker(holder('1', 10, 100), looked), worker(holder('2', 150, 160))] })).toEqual(count);
-    });
-
-    it('are not counted if the holder was killed before', () => {
-      const killed = { ...worker(holder('1', 10, 100)), killedAt: 50, exit: 'SIGKILL' };
-      expect(found({ workers: [killed, worker(holder('2', 60, 70))] })).toEqual({});
-    });
-
-    it('are reported but not counted where an assumption was broken', () => {
-      const workers = [worker(holder('1', 10, 500)), worker(holder('2', 150, 160)), worker(holder('3', 300, 310))];
-      const phases: Phase[] = [
-        { name: 'faults', from: 0, to: 100 },
-        { name: 'assumptions broken', from: 100, to: 200 },
-        { name: 'faults', from: 200, to: 1_000 },
-      ];
-      expect(found({ workers, phases })).toEqual({});
-      expect(overlaps(evidence({ workers, phases })).map(({ forbidden }) => forbidden)).toEqual([false, false]);
-    });
-  });
-
-  describe('permits', () => {
-    const keys = ['p#0', 'p#1', 'p#2'];
-    const permit = (name: string, slot: number, from: number, until: number): TraceEvent[] =>
-      holder(name, from, until, { keys: [`p#${slot}`], permits: 3 });
-    const three = [permit('1', 0, 10, 100), permit('2', 1, 20, 100), permit('3', 2, 30, 100)];
-
-    it('may all be taken at the same time', () =>
-      expect(found({ keys, workers: [worker(...three, permit('4', 1, 100, 120))] })).toEqual({}));
-
-    it('are counted beyond their number, whatever their slots', () => {
-      const count = { 'permits beyond their number': 1 };
-      expect(found({ keys, workers: [worker(...three, permit('4', 3, 40, 120))] })).toEqual(count);
-    });
-
-    it('are not counted beyond their number where an assumption was broken', () => {
-      const phases: Phase[] = [{ name: 'assumptions broken', from: 0, to: 1_000 }];
-      expect(found({ keys, phases, workers: [worker(...three, permit('4', 3, 40, 120))] })).toEqual({});
-    });
-
-    it('overlap if two holders have the same slot', () => {
-      const workers = [worker(permit('1', 0, 10, 100), permit('2', 0, 20, 100))];
-      expect(found({ keys, workers })).toEqual({ 'overlaps between believers': 1 });
-    });
-  });
-
-  describe('fencing tokens', () => {
-    it('must be unique for a key', () => {
-      const workers = [worker(holder('1', 10, 20, { token: 7 })), worker(holder('2', 30, 40, { token: 7, asked: 5 }))];
-      expect(found({ workers })).toMatchObject({ 'duplicate fencing tokens': 1 });
-    });
-
-    it('may be the same for two keys', () => {
-      const other = holder('2', 30, 40, { token: 7, keys: ['b'] });
-      expect(found({ keys: ['a', 'b'], workers: [worker(holder('1', 10, 20, { token: 7 }), other)] })).toEqual({});
-    });
-
-    it('must grow for a later holder, even if it asked before', () => {
-      const workers = [worker(holder('1', 10, 20, { token: 7 })), worker(holder('2', 30, 40, { token: 6, asked: 5 }))];
-      expect(found({ workers })).toEqual({ 'unordered fencing tokens': 1 });
-    });
-
-    it('must grow for a holder that asks later, even while assumptions are broken', () => {
-      const phases: Phase[] = [{ name: 'assumptions broken', from: 0, to: 1_000 }];
-      const workers = [worker(holder('1', 10, 90, { token: 7 })), worker(holder('2', 30, 40, { token: 6 }))];
-      expect(found({ workers, phases })).toEqual({ 'unordered fencing tokens': 1 });
-    });
-  });
-
-  describe('writes', () => {
-    const workers = [worker(holder('1', 10, 20, { token: 1 })), worker(holder('2', 30, 40, { token: 2, asked: 5 }))];
-
-    it('are stale if they are accepted after a write of a later section', () => {
-      const count = { 'stale writes accepted': 1 };
-      expect(found({ workers, writes: [write('1', 15), write('2', 35), write('1', 36)] })).toEqual(count);
-    });
-
-    it('are stale if accepted after a write of a holder that asked later, even while assumptions are broken', () => {
-      const phases: Phase[] = [{ name: 'assumptions broken', from: 0, to: 1_000 }];
-      const both = [worker(holder('1', 10, 90, { token: 1 })), worker(holder('2', 30, 40, { token: 2 }))];
-      const count = { 'stale writes accepted': 1 };
-      expect(found({ workers: both, phases, writes: [write('2', 35), write('1', 36)] })).toEqual(count);
-    });
-
-    it('are not stale if they are refused, or if no later section has written', () => {
-      expect(found({ workers, writes: [write('2', 35), write('1', 36, { accepted: false })] })).toEqual({});
-      expect(found({ workers, writes: [write('1', 15), write('1', 33), write('2', 35)] })).toEqual({});
-    });
-  });
-
-  it('counts leftover keys', () => {
-    const ghosts = [{ master: 2, key: 'lock:a', ttl: -1 }];
-    expect(found({ ghosts })).toEqual({ 'ghost keys': 1 });
-  });
-
-  describe('operations', () => {
-    const asked: TraceEvent = { kind: 'asked', op: 'release', id: 1, at: 0, within: 100 };
-
-    it('hang if they never settle, unless their process was killed', () => {
-      expect(found({ workers: [worker(asked)] })).toEqual({ 'hung operations': 1 });
-      expect(found({ workers: [{ ...worker(asked), killedAt: 5, exit: 'SIGKILL' }] })).toEqual({});
-    });
-
-    it('hang if they take much longer than allowed, unless their process did not run', () => {
-      const settled = { kind: 'settled', id: 1, at: 700, how: 'released' } as const;
-      expect(found({ workers: [worker(asked, { ...settled, stalled: 0 })] })).toEqual({ 'hung operations': 1 });
-      expect(found({ workers: [worker(asked, { ...settled, stalled: 200 })] })).toEqual({});
-    });
-  });
-
-  describe('losses', () => {
-    const lost = { kind: 'lost', section: '1', at: 200, due: 100, stalled: 0, why: 'expired' } as const;
-
-    it.each(['lost', 'left'] as const)('are late if the holder has %s the lock after its validity', (kind) => {
-      const workers = [worker(holder('1', 10, 100), { ...lost, kind })];
-      expect(found({ workers })).toEqual({ 'late loss reports': 1 });
-    });
-
-    it('are not late if the process did not run', () =>
-      expect(found({ workers: [worker(holder('1', 10, 100), { ...lost, stalled: 80 })] })).toEqual({}));
-  });
-
-  it('counts unhandled errors', () => {
-    const workers = [worker({ kind: 'unhandled', at: 5, message: 'TypeError' })];
-    expect(found({ workers })).toEqual({ 'unhandled errors': 1 });
-  });
-
-  it('counts processes that did not exit by themselves, unless they were killed on purpose', () => {
-    const stuck = { ...worker({ kind: 'closed', at: 5 }), exit: 'SIGKILL' };
-    expect(found({ workers: [stuck] })).toEqual({ 'processes that did not end': 1 });
-    expect(found({ workers: [{ ...stuck, exit: 13 }] })).toEqual({ 'processes that did not end': 1 });
-    expect(found({ workers: [{ ...stuck, killedAt: 4 }] })).toEqual({});
-  });
-
-  it('counts keys that are not obtained when all faults are healed', () => {
-    const phases: Phase[] = [QUIET, { name: 'calm', from: 1_000, to: 2_000 }];
-    const late = worker(holder('1', 1_010, 1_020));
-    expect(found({ keys: ['a', 'b'], phases, workers: [late] })).toEqual({ 'keys not obtained in the calm': 1 });
-  });
-
-  it('counts keys that are obtained by shared holders only when all faults are healed', () => {
-    const phases: Phase[] = [QUIET, { name: 'calm', from: 1_000, to: 2_000 }];
-    const shared = worker(holder('1', 1_010, 1_020, { mode: 'shared' }));
-    expect(found({ phases, workers: [shared] })).toEqual({ 'keys not obtained in the calm': 1 });
+  it('does not count what happens while an assumption is broken, nor how long a process did not run', () => {
+    const overlapping = seen(holder('1', 10, 500), holder('2', 150, 160));
+    expect(found({ ...overlapping, phases: [BROKEN!] })).toEqual({});
+    expect(found({ keys: PERMITS, phases: [BROKEN!], ...seen(...threePermits, permit('4', 3, 40)) })).toEqual({});
+    const paused = [...holder('1', 10, 100), { ...late, kind: 'lost', stalled: 80 } as const];
+    expect(found(seen([asked, { ...settled, stalled: 200 }], paused))).toEqual({});
   });
 });

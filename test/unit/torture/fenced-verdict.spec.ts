@@ -23,8 +23,4 @@ describe('The verdict about fenced transactions', () => {
   it('notices a write that left nothing in the ledger', () => {
     expect(verdictOf(5, [41, 0])).toMatchObject({ lost: 1 });
   });
-
-  it('passes on what holders saw beside their transactions', () => {
-    expect(judge([], [], { 'committed beside a fenced transaction': 2 })).toMatchObject({ beside: 2 });
-  });
 });

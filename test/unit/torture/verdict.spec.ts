@@ -35,13 +35,6 @@ const once = (...ticks: number[]): Story['runs'] =>
   ticks.flatMap((tick) => [['start', tick, 1, 'a1'] as const, ['end', tick, 1, 'a1'] as const]);
 
 describe('The verdict about killed jobs', () => {
-  it('accepts ticks that ran once', () => {
-    expect(judge({ runs: once(0, 1, 2) })).toMatchObject({
-      counts: { scheduled: 3, once: 3, again: 0, missed: 0, doubled: 0 },
-      problems: [],
-    });
-  });
-
   it('accepts a tick that ran again after its process was killed, if the history shows it', () => {
     const runs = [...once(0, 2), ['start', 1, 1, 'a1'], ['start', 1, 2, 'b1'], ['end', 1, 2, 'b1']] as const;
     const { counts, problems } = judge({ runs, killed: ['a1'], unfinished: [[1, 1, 'a1']] });
