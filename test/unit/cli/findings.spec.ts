@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { type Examination, offsetOf } from '../../../lib/admin/examination.js';
 import { judge, type Verdict } from '../../../lib/admin/findings.js';
-import { ExaminedMasters } from '../../../lib/admin/votes.js';
 import type { GateReport, ServerIdentity } from '../../../lib/redis/replies.js';
 
 type Persistence = NonNullable<Examination['persistence']>;
@@ -88,17 +87,11 @@ describe('The verdict', () => {
     expect([advice.includes('fencing tokens'), advice.includes('restartGuard: true')]).toEqual([true, false]);
   });
 
+  const clockIs = (how: string): unknown[] => ['problem', 'a', `its clock is ${how} the others`];
+
   it.each<[string, Examination[], unknown[]]>([
-    [
-      'ahead',
-      beside({ clock: { min: 1_500, max: 1_510 } }),
-      ['problem', 'a', 'its clock is 1.5 s ahead of the others'],
-    ],
-    [
-      'behind',
-      beside({ clock: { min: -90_010, max: -90_001 } }),
-      ['problem', 'a', 'its clock is 90.0 s behind the others'],
-    ],
+    ['ahead', beside({ clock: { min: 1_500, max: 1_510 } }), clockIs('1.5 s ahead of')],
+    ['behind', beside({ clock: { min: -90_010, max: -90_001 } }), clockIs('90.0 s behind')],
     ['neither, as far as a slow network shows', beside({ clock: { min: -20_000, max: 20_000 } }), []],
     [
       'that of this machine',
@@ -139,34 +132,19 @@ describe('The verdict', () => {
       waiting('c', 20_000),
     ]);
     expect([healthy, voters, locksIn]).toEqual([false, [], 9_000]);
-    expect(brief(findings).at(-1)).toEqual([
-      'problem',
-      undefined,
-      'no lock can be taken for 9.0 s: 0 of 3 masters vote now, 2 must',
-    ]);
-    expect(findings.at(-1)?.advice).toContain('wait');
-  });
-
-  it('says in one line that no process has connected to any master yet', () => {
-    const { healthy, locksIn, findings } = judge(ALL.map((name) => reporting(name, { gate: NO_MARKER })));
-    expect([healthy, locksIn, findings.length]).toEqual([false, null, 1]);
-    expect(findings[0]).toMatchObject({
-      what: 'no lock can be taken until a process has met the masters: 0 of 3 masters vote now, 2 must',
-      advice: 'start the application: masters wait for maxTtl after the first connection of a process',
+    expect(findings.at(-1)).toMatchObject({
+      ...{ level: 'problem', what: 'no lock can be taken for 9.0 s: 0 of 3 masters vote now, 2 must' },
+      advice: expect.stringContaining('wait'),
     });
   });
 
   it('requires markers only where applications have a guard: with three masters or a marker, unless disabled', () => {
-    const [a, b, c] = ALL.map((name) => reporting(name, { gate: NO_MARKER })) as [
-      Examination,
-      Examination,
-      Examination,
-    ];
+    const [a, b, c] = ALL.map((name) => reporting(name, { gate: NO_MARKER }));
     const young = waiting('b', 9_000);
-    expect(judge([a]).voters).toEqual(['a']);
-    expect(judge([a, young]).voters).toEqual([]);
-    expect(judge([a, b, c]).voters).toEqual([]);
-    expect(judge([a, young, c], { guarded: false })).toMatchObject({ healthy: true, findings: [], locksIn: 0 });
+    expect(judge([a!]).voters).toEqual(['a']);
+    expect(judge([a!, young]).voters).toEqual([]);
+    expect(judge([a!, b!, c!]).voters).toEqual([]);
+    expect(judge([a!, young, c!], { guarded: false })).toMatchObject({ healthy: true, findings: [], locksIn: 0 });
   });
 
   it('does not count a master that refuses, lacks a vital permission, or votes already under another name', () => {
@@ -210,16 +188,6 @@ describe('The verdict', () => {
     expect(voters).toEqual(['b', 'c']);
   });
 
-  it('reports a server that evicts keys', () => {
-    expect(judge(beside({ report: report('a', { eviction: 'allkeys-lru' }) })).findings).toEqual([
-      {
-        ...{ level: 'problem', master: 'a' },
-        what: 'its maxmemory-policy allkeys-lru drops locks that are held when its memory is full',
-        advice: 'CONFIG SET maxmemory-policy noeviction, and the same in its configuration file',
-      },
-    ]);
-  });
-
   it.each([
     [{ code: 'UNREACHABLE', reason: 'it hangs' }, 'it cannot be reached: it hangs', 'start it, or correct its address'],
     [{ code: 'WRONGPASS', reason: 'WRONGPASS it', advice: 'correct', isPermanent: true }, 'WRONGPASS it', 'correct'],
@@ -247,6 +215,16 @@ describe('The verdict', () => {
       ['problem', 'a', expect.stringContaining('longer than masterTimeout (100 ms)')],
     ]);
   });
+
+  it('reports a server that evicts keys', () => {
+    expect(judge(beside({ report: report('a', { eviction: 'allkeys-lru' }) })).findings).toEqual([
+      {
+        ...{ level: 'problem', master: 'a' },
+        what: 'its maxmemory-policy allkeys-lru drops locks that are held when its memory is full',
+        advice: 'CONFIG SET maxmemory-policy noeviction, and the same in its configuration file',
+      },
+    ]);
+  });
 });
 
 describe('The offset of a clock', () => {
@@ -257,12 +235,5 @@ describe('The offset of a clock', () => {
     ];
     expect(offsetOf(samples)).toEqual({ min: 998, max: 1_004 });
     expect(offsetOf([])).toBeUndefined();
-  });
-
-  it('is compared with the median by its certain distance', () => {
-    const examined = [5_000, 0, 3].map((at) => examination(`at ${at}`, { clock: { min: at - 1, max: at + 1 } }));
-    const masters = new ExaminedMasters(examined);
-    expect(masters.clock).toEqual({ min: 2, max: 4 });
-    expect(examined.map((one) => masters.clockErrorOf(one))).toEqual([4_995, -1, 0]);
   });
 });

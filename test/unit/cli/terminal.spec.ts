@@ -1,54 +1,22 @@
-import { PassThrough } from 'node:stream';
 import { describe, expect, it } from '@jest/globals';
 import { jobJson, jobRow, runRows } from '../../../lib/cli/jobs.js';
-import { plain, processTerminal, table, wrap } from '../../../lib/cli/terminal.js';
+import { processTerminal, table, wrap } from '../../../lib/cli/terminal.js';
 import { matcherOf } from '../../../lib/admin/list-locks.js';
 import { literally } from '../../../lib/redis/permissions.js';
-import { counted } from '../../../lib/redlock/names.js';
-import { duration, votesOf } from '../../../lib/settings/display.js';
+import { duration } from '../../../lib/settings/display.js';
 import { endRecord, type JobRecord, markRecord, startRecord } from '../../../lib/operate/job-record.js';
 
 type JobStatus = Parameters<typeof jobRow>[0];
 type Streams = Parameters<typeof processTerminal>[0];
 
-/** Streams of a process. Only the properties of `stdout` decide whether the terminal shows colours. */
-function streams(stdout: object = {}) {
-  const [input, output, errors] = [new PassThrough(), new PassThrough(), new PassThrough()];
-  const all = { stdin: input, stdout: Object.assign(output, stdout), stderr: errors } as unknown as Streams;
-  return { input, output, errors, terminal: processTerminal(all) };
-}
-
-describe('The terminal', () => {
-  it('paints only where the terminal shows colours', () => {
-    const painted = (stdout?: object) => streams(stdout).terminal.paint('red', 'x');
-    expect([painted(), painted({ isTTY: true, hasColors: () => false })]).toEqual(['x', 'x']);
-    expect(painted({ isTTY: true, hasColors: () => true })).toBe('\x1b[31mx\x1b[0m');
-  });
-
-  it('asks on stderr and prints on stdout, and takes the end of the input for no answer', async () => {
-    const { input, output, errors, terminal } = streams();
-    const answer = terminal.ask('Sure? ');
-    input.write('yes\nand more\n');
-    expect(await answer).toBe('yes');
-    terminal.print('done');
-    expect([String(output.read()), String(errors.read())]).toEqual(['done\n', 'Sure? ']);
-
-    const closed = streams();
-    const none = closed.terminal.ask('Sure? ');
-    closed.input.end();
-    expect(await none).toBeUndefined();
-  });
+it('The terminal paints only where it shows colours', () => {
+  const painted = (stdout: object) =>
+    processTerminal({ stdout: { ...stdout, on: () => undefined } } as unknown as Streams).paint('red', 'x');
+  expect([painted({}), painted({ isTTY: true, hasColors: () => false })]).toEqual(['x', 'x']);
+  expect(painted({ isTTY: true, hasColors: () => true })).toBe('\x1b[31mx\x1b[0m');
 });
 
 describe('The output for people', () => {
-  it('has the singular for one master, and not for none', () =>
-    expect([counted(1, 'master'), counted(0, 'master'), votesOf(0, 1), votesOf(1, 3)]).toEqual([
-      '1 master',
-      '0 masters',
-      '0 of 1 master votes',
-      '1 of 3 masters vote',
-    ]));
-
   it.each<{ of: number | undefined; words: string }>([
     { of: undefined, words: '-' },
     { of: 0, words: '0.0 ms' },
@@ -85,8 +53,6 @@ describe('The output for people', () => {
     expect(drawn.match(/<0>/g)).toHaveLength(3);
   });
 
-  it('replaces the control characters of a server', () => expect(plain('it was\x1b[2J new\n')).toBe('it was?[2J new?'));
-
   it('draws a table without colours', () => {
     const drawn = table(
       ['a', 'b'],
@@ -112,13 +78,6 @@ function statusOf(record: JobRecord, rest: Partial<JobStatus> = {}): JobStatus {
 
 describe('The rows of jobs', () => {
   const ok = endRecord(started(), { holder: 'web-1:1', at: NOON + 1_512 });
-
-  it('show a run that has ended', () => {
-    expect(jobRow(statusOf(ok))).toEqual(['report', 'ok', '2026-11-22 12:00:00Z', '1.5 s', 'web-1:1', '1', 'yes']);
-    expect(runRows(statusOf(ok))).toEqual([
-      ['2026-11-22 12:00:00Z', 'ok', '2026-11-22 12:00:00.012Z', '1.5 s', 'web-1:1', '1', ''],
-    ]);
-  });
 
   it('distinguish a tick that runs from one whose instance has the lock no more', () => {
     const again = started(started(ok, NOON + MINUTE), NOON + MINUTE, 2);

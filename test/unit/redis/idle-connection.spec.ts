@@ -52,19 +52,4 @@ describe('A connection that ends while nothing is asked', () => {
     busy.client.lose();
     expect(busy.events).toEqual(['lost']);
   });
-
-  it('is awaited by the calls until its next attempt has ended, and by none after that', async () => {
-    const { master, client, clock, connect } = await openFor(1_000);
-    client.lose();
-    const ended: string[] = [];
-    for (const name of ['one', 'two']) void master.reopened()?.then(() => ended.push(name));
-    await clock.advance(10);
-    expect(ended).toEqual([]);
-    client.lose();
-    await clock.settle();
-    expect([ended, master.reopened()]).toEqual([['one', 'two'], undefined]);
-    await connect();
-    client.lose();
-    expect(master.reopened()).toBeInstanceOf(Promise);
-  });
 });

@@ -41,13 +41,6 @@ describe('The reason for which a server waits', () => {
     expect(gate.quarantine?.reason).toBe('waits 9.8 s because its data was lost');
   });
 
-  it('is a loss of its data if it refuses a call after it has let one pass', () => {
-    gate.noteReport('run', passed);
-    gate.pass('5');
-    gate.shut(10_000);
-    expect(gate.quarantine?.reason).toBe('waits 10.0 s because its data was lost');
-  });
-
   it('stays the same over the next connection, and until a call has passed', () => {
     gate.noteReport('run', waiting('new'));
     gate.noteReport('run', waiting('', 5_000));

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
 import { Cluster } from 'ioredis';
-import { Cluster as Cluster5 } from 'ioredis5';
 import { RedlockConfigError } from '../../../../lib/settings/config.error.js';
 import { clusterClient, isClusterSource } from '../../../../lib/redis/cluster/cluster-client.js';
 import { placeholderClusterUrlOf } from '../../../../lib/redis/doctor-command.js';
@@ -9,14 +8,12 @@ const LAZY = { lazyConnect: true };
 
 describe('A cluster', () => {
   it.each<[unknown, string]>([
-    ['redis+cluster://b:1,a', 'cluster of a:6379, b:1'],
     ['REDISS+Cluster://user:secret@A,[::1]:7/0?family=6', 'cluster of [::1]:7, a:6379'],
     [{ cluster: ['B:1', 'redis://a', { host: 'c', port: 2 }, '[::1]'] }, 'cluster of [::1]:6379, a:6379, b:1, c:2'],
     [
       new Cluster(['redis://127.0.0.1:1', { port: 2, host: 'six' }, 3], LAZY),
       'cluster of 127.0.0.1:1, 127.0.0.1:3, six:2',
     ],
-    [new Cluster5([{ host: 'five', port: 1 }], LAZY), 'cluster of five:1'],
   ])('is named after its nodes: %j', (source, name) => {
     expect(isClusterSource(source)).toBe(true);
     expect(clusterClient('masters[0]', source).name).toBe(name);

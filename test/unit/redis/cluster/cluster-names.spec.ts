@@ -79,14 +79,6 @@ describe('The names of a lock on a cluster', () => {
     expect(() => names.check([resource])).toThrow(/^resource must have no braces on a cluster but those of one tag/),
   );
 
-  it('need a common tag, which the error names together with the resources', () => {
-    expect(() => names.check(['{a}1', 'of {a}', 'a'])).not.toThrow();
-    expect(() => names.check(['a', 'b'])).toThrow(
-      'several resources must have a common tag in braces on a cluster, as in {order-7}:items and {order-7}:invoice, ' +
-        'so that one server has all of them: "a", "b"',
-    );
-  });
-
   it('have a prefix without braces', () =>
     expect(() => new ClusterNames('{app}:')).toThrow(/^keyPrefix must have no brace with a cluster/));
 });
