@@ -7,7 +7,6 @@ import {
   ACQUIRE_OPTIONS,
   type CallSettings,
   driftOf,
-  masterTimeoutFor,
   REDLOCK_OPTIONS,
   resolveCall,
   resolveSettings,
@@ -41,12 +40,6 @@ function refusalOf(action: () => unknown): RedlockConfigError {
 
 describe('A duration', () => {
   it.each([
-    [0, 0],
-    [250, 250],
-    ['250ms', 250],
-    ['10s', 10_000],
-    ['5m', 300_000],
-    ['1h', 3_600_000],
     ['0.5s', 500],
     ['1.1s', 1_100],
     ['2.3m', 138_000],
@@ -94,12 +87,6 @@ describe('A duration', () => {
   it.each([-1, 2 ** 31, Number.MAX_SAFE_INTEGER, '597h'])('of %p is out of bounds', (value) =>
     expect(refusalOf(() => parseDuration('wait', value, 0)).message).toContain(`must be from 0 to ${MAX_DURATION} ms`),
   );
-
-  it('appears in the message when it is refused', () => {
-    expect(refusalOf(() => parseDuration('wait', '5 s', 0)).message).toMatch(/, got "5 s"$/);
-    expect(refusalOf(() => parseDuration('wait', 1.5, 0)).message).toMatch(/, got 1.5$/);
-    expect(refusalOf(() => parseDuration('wait', null, 0)).message).toMatch(/, got null$/);
-  });
 });
 
 describe('Settings', () => {
@@ -136,19 +123,11 @@ describe('Settings', () => {
   it('raise maxTtl and maxHold to a longer ttl', () =>
     expect(resolveSettings({ ttl: '2h' })).toMatchObject({ ttl: 7_200_000, maxTtl: 7_200_000, maxHold: 7_200_000 }));
 
-  it.each(['ttl', 'wait', 'maxHold', 'masterTimeout', 'maxTtl', 'driftFactor', 'keyPrefix'])(
-    'refuse null for %s, which is a value and not an absence',
-    (name) => expect(refusalOf(() => resolveSettings({ [name]: null })).option).toBe(name),
-  );
-
-  it.each([0, -1, NaN, 1.5, Infinity, 2 ** 31, '10', '5 s', '', null, {}, [], '1e3ms', 9, true])(
-    'refuse a ttl of %p, for the module and for a call',
-    (ttl) => {
-      expect(refusalOf(() => resolveSettings({ ttl: ttl as number })).option).toBe('ttl');
-      expect(refusalOf(() => resolveCall(settings, { ttl: ttl as number })).option).toBe('ttl');
-      expect(refusalOf(() => resolveTtl(settings, ttl as number)).option).toBe('ttl');
-    },
-  );
+  it.each([0, '10'])('refuse a ttl of %p, for the module and for a call', (ttl) => {
+    expect(refusalOf(() => resolveSettings({ ttl: ttl as number })).option).toBe('ttl');
+    expect(refusalOf(() => resolveCall(settings, { ttl: ttl as number })).option).toBe('ttl');
+    expect(refusalOf(() => resolveTtl(settings, ttl as number)).option).toBe('ttl');
+  });
 
   it.each<[keyof RedlockOptions, unknown, string]>([
     ['masterTimeout', '3s', 'masterTimeout must be at most 2500 ms, a quarter of the ttl, got "3s"'],
@@ -167,9 +146,6 @@ describe('Settings', () => {
     expect(driftOf(resolveSettings({ driftFactor: 0.5 }), 1_000)).toBe(502);
     expect(driftOf(resolveSettings({ driftFactor: 0 }), 1_000)).toBe(2);
   });
-
-  it('give a master a quarter of a short ttl to answer', () =>
-    expect([masterTimeoutFor(settings, 10_000), masterTimeoutFor(settings, 100)]).toEqual([250, 25]));
 });
 
 // Protocol 8.1
@@ -177,20 +153,11 @@ describe('The largest ttl', () => {
   const GUARDED = { ttl: '3s', restartGuard: true } as const;
   const advice = 'raise the option `maxTtl` of the module, in all processes first';
 
-  it('is the ttl by default', () =>
-    expect([resolveSettings({}).maxTtl, resolveSettings({ ttl: '3s' }).maxTtl]).toEqual([10_000, 3_000]));
-
-  it.each<[AcquireOptions, RedlockOptions]>([
-    [{ ttl: '4s' }, GUARDED],
-    [{ ttl: '31s' }, { ...GUARDED, maxTtl: '30s' }],
-  ])('refuses a longer one of a call, and names both numbers and the option: %j %j', (call, options) => {
-    const guarded = resolveSettings(options);
-    const { message, option } = refusalOf(() => resolveCall(guarded, call));
-    const length = Number.parseInt(String(call.ttl)) * 1_000;
+  it('refuses a longer one of a call, and names both numbers and the option', () => {
+    const guarded = resolveSettings(GUARDED);
+    const { message, option } = refusalOf(() => resolveCall(guarded, { ttl: '4s' }));
     expect(option).toBe('ttl');
-    expect(message).toBe(
-      `ttl is ${length} ms, and must be at most maxTtl, which is ${guarded.maxTtl} ms: ${advice}, got "${call.ttl}"`,
-    );
+    expect(message).toBe(`ttl is 4000 ms, and must be at most maxTtl, which is 3000 ms: ${advice}, got "4s"`);
     expect(refusalOf(() => resolveTtl(guarded, '1h')).message).toContain('must be at most maxTtl');
   });
 
@@ -297,9 +264,6 @@ describe('An option name that does not exist', () => {
   it('that resembles none is answered with all names', () =>
     expect(check({ colour: 3 }).message).toContain('ttl, wait, masterTimeout'));
 
-  it('that means an option of other calls is answered with all names', () =>
-    expect(check({ tz: 'UTC' }).message).toContain('(ttl, wait, masterTimeout)'));
-
   it('never shows its value, which could be a password', () => {
     const error = check({ password: 'hunter2' });
     expect(`${error.message}${JSON.stringify(error)}`).not.toContain('hunter2');
@@ -340,16 +304,6 @@ describe('A duration in general', () => {
       }),
     );
   });
-
-  it('of any number is that number or refused', () => {
-    fc.assert(
-      fc.property(fc.oneof(fc.double(), fc.integer(), fc.maxSafeInteger()), (number) => {
-        const fits = Number.isInteger(number) && number >= 10 && number <= MAX_DURATION;
-        expect('result' in attempt(() => parseDuration('ttl', number, 10))).toBe(fits);
-      }),
-      { numRuns: shareOf(1_000) },
-    );
-  });
 });
 
 describe('The options of a call', () => {
@@ -370,11 +324,7 @@ describe('The options of a call', () => {
 
   it.each<[string, unknown]>([
     ['null', null],
-    ['a number', 5],
-    ['a string', 'wait'],
-    ['a list', []],
     ['a map', new Map([['wait', 0]])],
-    ['a date', new Date()],
     ['a function', () => 0],
     ['the signal itself', new AbortController().signal],
   ])('cannot be %s', (_, options) => {
@@ -400,15 +350,6 @@ describe('The options of a call', () => {
     }
   });
 
-  it('that cannot be read are refused as a whole', () => {
-    const options = {
-      get wait(): number {
-        throw new TypeError('from inside');
-      },
-    };
-    expect(refusalOf(() => settingsOf(options)).option).toBe('options');
-  });
-
   it('include no signal that only looks like one', () => {
     const signal = Object.create(AbortSignal.prototype) as AbortSignal;
     expect(refusalOf(() => settingsOf({ ttl: 10, signal })).option).toBe('signal');
@@ -416,22 +357,6 @@ describe('The options of a call', () => {
 });
 
 describe('The options of a service', () => {
-  it('work or are refused by name, whatever is given', () => {
-    fc.assert(
-      fc.property(optionObjects(Object.keys(REDLOCK_OPTIONS)), ({ value: options }) => {
-        const outcome = attempt(() => {
-          checkOptionNames('options', options, REDLOCK_OPTIONS);
-          return resolveSettings(options);
-        });
-        if ('refusal' in outcome) return;
-        const { ttl, wait, maxHold, masterTimeout, driftFactor, maxTtl, restartGuard } = outcome.result;
-        expect([ttl, wait, maxHold, masterTimeout, maxTtl].every(Number.isInteger)).toBe(true);
-        expect((!restartGuard || ttl <= maxTtl) && ttl <= maxHold && driftFactor <= 0.5).toBe(true);
-      }),
-      { numRuns: shareOf(2_000) },
-    );
-  });
-
   it('with a name of 1 MiB are refused without a comparison letter by letter', () => {
     const name = 'masterTimeout'.repeat(80_000);
     const lowerCase = jest.spyOn(String.prototype, 'toLowerCase');

@@ -53,14 +53,6 @@ describe('A fence', () => {
     await expect(fence(lock as Lock, never)).rejects.toMatchObject({ code: 'LOCK_CONFIG', option: 'lock' });
   });
 
-  it('has a growing token where locks are switched off, too', async () => {
-    const locks = await locksWith({ enabled: false });
-    const tokenOf = async (): Promise<number> =>
-      Number(fenceStatement(await fenced(await locks.acquire('stock'))).params[1]);
-    const first = await tokenOf();
-    expect(await tokenOf()).toBeGreaterThan(first);
-  });
-
   it('refuses what is no query function, unknown options, and unknown databases', async () => {
     const lock = await fenced(await (await locksWith()).acquire('stock'));
     await expect(fence(lock, 'SELECT 1' as never)).rejects.toThrow(/query must be a function that sends a statement/);

@@ -49,11 +49,6 @@ describe('withLocks', () => {
     await expect(express.bill()).rejects.toEqual(NOT_ACQUIRED);
   });
 
-  it('adds nothing to an object that a test would see', () => {
-    expect(withLocks(new OrderService('ship'))).toEqual({ by: 'ship', shipped: 0 });
-    expect(Object.keys(withLocks(new OrderService('ship')))).toEqual(Object.keys(new OrderService('ship')));
-  });
-
   it('replaces the service of an object that has one', async () => {
     const [first, second] = [memoryLockService(), memoryLockService()];
     const orders = withLocks(withLocks(new OrderService('ship'), first), second);
