@@ -8,25 +8,12 @@ interface User {
 }
 
 export class Uses {
-  @WithLock('fixed')
-  async fixed(): Promise<void> {}
-
   @WithLock(['a', 'b'] as const, '250ms')
   async constants(): Promise<void> {}
 
   @WithLock((orderId: string) => `order:${orderId}`, 10_000)
   async fewerArguments(orderId: string, by: User): Promise<User> {
     return by;
-  }
-
-  @WithLock(() => 'none', '1.5h')
-  async noArguments(orderId: string): Promise<string> {
-    return orderId;
-  }
-
-  @WithLock((from: string, to: string) => [`account:${from}`, `account:${to}`], '5s')
-  async keys(from: string, to: string, amount: number): Promise<number> {
-    return amount;
   }
 
   @WithLock((id?: string) => id ?? 'all')
@@ -41,19 +28,11 @@ export class Uses {
   @WithLock((first: string) => first)
   async restBeyond(first: string, ...others: number[]): Promise<void> {}
 
-  @WithLock((id: string | number) => String(id))
-  async wider(id: string): Promise<void> {}
-
   @WithLock(({ id }: { id: string }) => id)
   async structural(user: User): Promise<void> {}
 
   @WithLock((id: unknown) => String(id))
   async generic<T>(id: T): Promise<T> {
-    return id;
-  }
-
-  @WithLock((id: string) => id)
-  async constrained<T extends string>(id: T): Promise<T> {
     return id;
   }
 
@@ -68,39 +47,13 @@ export class Uses {
   like(): PromiseLike<number> {
     return Promise.resolve(1);
   }
-
-  @WithLock('protected')
-  protected async guarded(): Promise<void> {}
-
-  @WithLock('job', {
-    ttl: '10m',
-    onLocked: 'skip',
-    minHold: '30s',
-    wait: 0,
-    extend: false,
-    maxHold: '1h',
-    reentrant: true,
-  })
-  async options(): Promise<void> {}
-
-  @WithLock('job', { service: 'billing', onLocked: (error) => error.retryAfter })
-  async named(): Promise<void> {}
 }
-
-function Locked(key: string): MethodDecorator {
-  return WithLock(key, { onLocked: 'skip' });
-}
-
-const Nightly = (id: string): MethodDecorator => applyDecorators(SetMetadata('id', id), WithLock(id), Locked(id));
 
 export class Composed {
   @applyDecorators(SetMetadata('id', 1), WithLock((id: string) => id, '5s'))
   async run(id: string): Promise<string> {
     return id;
   }
-
-  @Nightly('a')
-  async nightly(): Promise<void> {}
 }
 
 export class Store<T extends User> {
@@ -130,11 +83,6 @@ export class Skipping {
     return 1;
   }
 
-  @WithLock((id: string) => id, { onLocked: 'skip' })
-  async anything(id: string): Promise<unknown> {
-    return id;
-  }
-
   // @ts-expect-error the caller would get undefined in place of a number
   @WithLock('a', { onLocked: 'skip' })
   async always(): Promise<number> {
@@ -146,10 +94,6 @@ export class Skipping {
   async somehow(): Promise<number> {
     return 1;
   }
-
-  // @ts-expect-error a misspelt option beside 'skip'
-  @WithLock('a', { onLocked: 'skip', waitt: 0 })
-  async misspelt(): Promise<void> {}
 }
 
 export class Misuses {
@@ -208,28 +152,4 @@ export class Misuses {
   // @ts-expect-error the key function gives a number
   @WithLock((id: number) => id)
   async numberFromKey(id: number): Promise<void> {}
-
-  // @ts-expect-error the key function gives a promise
-  @WithLock(async (id: string) => Promise.resolve(id))
-  async laterFromKey(id: string): Promise<void> {}
-
-  // @ts-expect-error there is no unit
-  @WithLock('a', '10')
-  async noUnit(): Promise<void> {}
-
-  // @ts-expect-error the ttl is one of the options
-  @WithLock('a', '5s', { wait: 0 })
-  async third(): Promise<void> {}
-
-  // @ts-expect-error no such option
-  @WithLock('a', { ttl: '5s', retryCount: 3 })
-  async unknownOption(): Promise<void> {}
-
-  // @ts-expect-error a call cancels waiting, not a decorator
-  @WithLock('a', { ttl: '5s', signal: AbortSignal.abort() })
-  async signal(): Promise<void> {}
-
-  // @ts-expect-error no such choice
-  @WithLock('a', { ttl: '5s', onLocked: 'ignore' })
-  async onLocked(): Promise<void> {}
 }
