@@ -62,6 +62,8 @@ describe('The source of a master', () => {
     [{ sentinels: [{}], name: 1 }, /\.name must be a printable text/],
     [{ sentinels: [{}], name: 'a\nb' }, /\.name must be a printable text/],
     [new Map(), /.*ioredis options or an ioredis client/],
+    [{ host: 'a', username: 7 }, /\.username must be a string, or a function that gives one/],
+    [{ host: 'a', password: 7 }, /\.password must be a string, or a function that gives one/],
   ])('refuses %j', (source, message) => {
     const attempt = (): unknown => redisMaster('masters[1]', source as RedisMasterSource, contextOf());
     expect(attempt).toThrow(RedlockConfigError);

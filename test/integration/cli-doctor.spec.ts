@@ -89,17 +89,13 @@ describe('doctor', () => {
 
   it('reports how long no lock can be taken while a majority waits, and counts only voters', async () => {
     await using _ = await Contender.on(masters.urls, { ttl: 60_000, masterTimeout: 250, restartGuard: true });
-    const [a, b, c] = masters.servers;
+    const [, , c] = masters.servers;
     await command(c!.port, 'HSET', MARKER, 'from', String(Date.now() - 1_000));
     const ended = await doctor(masters.urls);
     expect(ended.status).toBe(1);
     expect(problemsIn(ended)).toEqual([
       expect.stringMatching(/^problem: no lock can be taken for \d+\.\d s: 1 of 3 masters vote now, 2 must$/),
     ]);
-    expect(ended.stdout).toMatch(/no: waits/);
-    for (const { port } of [a!, b!]) expect(ended.stdout).toContain(`note: 127.0.0.1:${port}: it waits `);
-    expect(ended.stdout).toContain('-> wait: the restart guard ends this by itself');
-    expect(ended.stdout).toMatch(/1 problem: 1 of 3 masters vote, 2 must; no lock can be taken for \d+\.\d s$/m);
     const json = JSON.parse((await doctor(masters.urls, '--json')).stdout) as Record<string, unknown>;
     expect(json).toMatchObject({
       ...{ healthy: false, quorum: 2, voters: [`127.0.0.1:${c!.port}`], locksIn: expect.any(Number) },
@@ -107,17 +103,6 @@ describe('doctor', () => {
     });
     expect(json.locksIn).toBeGreaterThan(1_000);
     expect(json.locksIn).toBeLessThanOrEqual(60_000);
-  });
-
-  it('does not count a master that restarted unobserved, which is no problem with two others', async () => {
-    await (await met(masters.urls, 1_000)).close();
-    const [a] = masters.servers;
-    await a!.restart();
-    const ended = await doctor(masters.urls);
-    expect(ended).toMatchObject({ status: 0, stderr: '' });
-    expect(ended.stdout).toContain(`note: 127.0.0.1:${a!.port}: no process has connected to it yet`);
-    expect(ended.stdout).toContain('healthy: 2 of 3 masters vote, 2 must; locks work, but no further master may fail');
-    expect(await command(a!.port, 'EXISTS', MARKER)).toBe(0);
   });
 
   it('finds one server under two addresses', async () => {
@@ -144,19 +129,12 @@ describe('doctor', () => {
     expect(majority.stdout).toContain('1 of 3 masters vote, 2 must; no lock can be taken');
   });
 
-  it('says when masterTimeout is shorter than a round trip, and which value to set', async () => {
+  it('says when --master-timeout is shorter than a round trip', async () => {
     await using far = await TcpProxy.to(masters.servers[0]!.port);
     far.replies.delay = 320;
-    const byDefault = await doctor([far.url]);
-    expect(byDefault.status).toBe(0);
-    expect(byDefault.stdout).toMatch(
-      /note: .*its fastest answer took 3\d\d ms, longer than masterTimeout \(250 ms by default\)/,
-    );
-    expect(byDefault.stdout).toMatch(/set masterTimeout: '\d{3,4}ms' or more/);
     const given = await doctor([far.url], '--master-timeout', '100ms');
     expect(given.status).toBe(1);
     expect(problemsIn(given)).toEqual([expect.stringContaining('longer than masterTimeout (100 ms)')]);
-    expect((await doctor([far.url], '--master-timeout', '30s')).stdout).not.toContain('masterTimeout');
   });
 
   it('does not wait for a hung master', async () => {
@@ -280,32 +258,23 @@ describe('The masters of doctor', () => {
     expectSilenceAbout(PASSWORD, ended);
   });
 
-  it('are each given by an option of their own, and the error says so', async () => {
-    const { status, stderr } = await cli(['doctor', '--master', 'redis://a:1,redis://b:1']);
-    expect([status, stderr]).toEqual([
-      2,
-      expect.stringMatching(
-        /^error: "redis:\/\/a:1,redis:\/\/b:1" is several addresses: give each as --master redis:\/\/host:6379$/m,
-      ),
-    ]);
-  });
-
-  it('have to follow --master, and the error says so', async () => {
-    const { stderr } = await cli(['doctor', 'redis://127.0.0.1:1', 'redis://127.0.0.1:2']);
-    expect(stderr).toContain('Give each master as --master <url>.');
-  });
-
   it.each([
     [['--master', 'redis://127.0.0.1:1', 'doctor'], "unknown option '--master'"],
     [[`--master=redis://u:${encoded}@host`, 'doctor'], "unknown option '***'"],
     [['--json', 'doctor'], "unknown option '--json'"],
   ])('have to follow the command, and the error says so: %j', async (args, problem) => {
-    const { status, stderr } = await cli(args);
-    expect([status, stderr.split('\n')[0]]).toEqual([
-      2,
+    const { stderr } = await cli(args);
+    expect(stderr.split('\n')[0]).toBe(
       `error: ${problem}: options follow the command, as in npx nestjs-redlock doctor --master <url>`,
-    ]);
+    );
   });
+
+  it.each([
+    [['--master', 'redis://a:1,redis://b:1'], 'is several addresses: give each as --master redis://host:6379'],
+    [['redis://127.0.0.1:1', 'redis://127.0.0.1:2'], 'Give each master as --master <url>.'],
+  ])('are each given by --master, and the error says so: %j', async (args, advice) =>
+    expect((await cli(['doctor', ...args])).stderr).toContain(advice),
+  );
 
   it('are explained by --help for each command, as the error of a command that does not exist says', async () => {
     expect((await cli(['nosuch'])).stderr).toMatch(/^error: unknown command 'nosuch'\n.*--help shows the commands/);

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { createConnection, type Socket } from 'node:net';
 import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
-import { type Language, languageOf } from '../../lib/redis/connection-problem.js';
+import { languageOf } from '../../lib/redis/connection-problem.js';
 import { redisMaster } from '../../lib/redis/master-source.js';
 import type { RedisMasterSource } from '../../lib/redis/source.interface.js';
 import type { RedisMaster } from '../../lib/redis/redis-master.js';
@@ -126,18 +126,6 @@ describe.each(versions)('A connection through ioredis %s', (_, sourceOf) => {
   });
 });
 
-it.each<[Mistake, Language | undefined]>([
-  ['TLS on a plain port', 'redis'],
-  ['a wrong password', 'redis'],
-  ['no TLS on a TLS port', 'tls'],
-  ['an expired certificate', 'tls'],
-  ['an HTTP server', 'http'],
-  ['a port without a server', undefined],
-])('The language of a port of "%s" is %s', async (mistake, language) => {
-  const { port = 0 } = mistakes().sourceOf(mistake);
-  expect(await languageOf({ host: '127.0.0.1', port })).toBe(language);
-});
-
 describe('The command line', () => {
   /** Answers come at once, except from a port that is spoken to in the wrong language. */
   const PATIENTLY = ['--timeout', '3s'];
@@ -155,15 +143,6 @@ describe('The command line', () => {
       expect(status).toBe(1);
       expect(stdout + stderr).not.toContain(PASSWORD);
     });
-
-    it.each(Object.keys(OUTAGES) as Mistake[])(
-      'calls a master that may come up later unreachable: %s',
-      async (mistake) => {
-        const { status, stdout } = await run(mistake, 'doctor');
-        expect(stdout).toMatch(/problem: \S+: it cannot be reached: (?:connect|getaddrinfo) /);
-        expect(status).toBe(1);
-      },
-    );
   });
 
   it('inspect names the same problems', async () => {

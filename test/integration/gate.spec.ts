@@ -77,6 +77,7 @@ const GIVING: readonly (readonly [string, MasterRequest])[] = [
   ['an extension', extending([A], TOKEN)],
   ['an extension of several keys', extending([B, C], TOKEN)],
   ['a shared extension', { ...extending([SHARED], TOKEN), isShared: true }],
+  ['a shared extension that heals', { ...extending([SHARED], TOKEN), isShared: true, heals: true }],
   ['a draw', drawing([A], TOKEN)],
   ['a repeated draw', drawing([A], TOKEN, { isFirst: false, atLeast: 7 })],
   ['a probe', { op: 'probe', keys: [new Keyspace('lock:').probe] }],

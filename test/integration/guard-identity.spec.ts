@@ -39,17 +39,6 @@ describe('At boot', () => {
     expect(message).toContain(`127.0.0.1:${masters.servers[0]!.port}`);
   });
 
-  it.each(['localhost', '127.1'])(
-    'refuses another way to write the address of a server, which text does not show: %s',
-    async (host) => {
-      const [{ port, url }, other] = masters.servers as [RedisServer, RedisServer];
-      const { message } = await bootError([url, other.url, `redis://${host}:${port}`]);
-      expect(message).toContain('it is the same server as');
-      expect(message).toContain(`${host}:${port}`);
-      expect(message).toContain(`127.0.0.1:${port}`);
-    },
-  );
-
   it('refuses a replica', async () => {
     const [a, b] = masters.servers;
     await command(b!.port, 'REPLICAOF', '127.0.0.1', a!.port);

@@ -76,17 +76,6 @@ describe('A password that is a function', () => {
     expect(await ask(created, acquiring(['b'], 'token'))).toEqual({ kind: 'granted' });
   });
 
-  it('may be late: an old password is refused, and the next one is taken', async () => {
-    const rotation = new Rotation([port()]);
-    await rotation.change('right-password');
-    rotation.current = 'old-password';
-    const created = master(rotation.password);
-    await created.connect();
-    expect(created.problem()?.reason).toContain('WRONGPASS');
-    rotation.current = 'right-password';
-    await eventually(() => created.problem() === undefined);
-  });
-
   it.each<[string, LoginFunction, string]>([
     ['throws', () => Promise.reject(new Error('no token')), 'its function `password` has failed: no token'],
     ['is empty', () => '', 'its function `password` must give a text, and gave an empty one'],
@@ -118,13 +107,6 @@ describe('A password that is a function', () => {
     await new Promise(setImmediate);
     const clients = await withClient(port(), (client) => client.call('CLIENT', 'LIST'));
     expect(clients).not.toContain('user=app');
-  });
-
-  it.each(['username', 'password'])('is refused as %s if it is neither a text nor a function', (name) => {
-    const source = { host: '127.0.0.1', [name]: 7 } as unknown as RedisMasterSource;
-    expect(() => redisMaster('masters[0]', source, contextOf())).toThrow(
-      `masters[0].${name} must be a string, or a function that gives one`,
-    );
   });
 });
 

@@ -45,14 +45,6 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
     return master;
   }
 
-  it('accepts the right password, and an ACL user', async () => {
-    const server = await serve('--requirepass', PASSWORD, '--user', 'app', 'on', `>${PASSWORD}`, '~lock:*', '+@all');
-    expect((await connect(server, { password: PASSWORD })).problem()).toBeUndefined();
-    const user = await connect(server, { username: 'app', password: PASSWORD });
-    expect(await ask(user, acquiring(['lock:a'], TOKEN))).toEqual({ kind: 'granted' });
-    expect(await ask(user, acquiring(['other'], TOKEN))).toMatchObject({ kind: 'refused', code: 'NOPERM' });
-  });
-
   it('NOPERM: refuses a command that the user may not use', async () => {
     const server = await serve('--user', 'app', 'on', `>${PASSWORD}`, '~*', '&*', '+@all', '-set');
     const master = await connect(server, { username: 'app', password: PASSWORD });

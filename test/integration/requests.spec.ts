@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
 import { redisMaster } from '../../lib/redis/master-source.js';
@@ -10,7 +10,6 @@ import type { RedisServer } from '../../scripts/redis-servers.mjs';
 import { acquiring, ask, drawing, extending, inspecting, releasing } from '../support/ask.js';
 import { command } from '../support/command.js';
 import { contextOf } from '../support/context.js';
-import { leftovers } from '../support/leftovers.js';
 import { sharedMasters } from './support/shared-masters.js';
 
 const masters = sharedMasters(1);
@@ -95,54 +94,6 @@ describe.each(Object.entries(sources))('Requests made in one turn (%s)', (_, sou
   async function scriptsRun(): Promise<number> {
     const stats = await operator.info('commandstats');
     return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0);
-  }
-});
-
-describe('A server that has forgotten its scripts', () => {
-  let server: RedisServer;
-  let client: Redis;
-  let master: RedisMaster;
-
-  beforeAll(async () => {
-    server = masters.servers[0]!;
-    client = new Redis(server.port, '127.0.0.1');
-    master = redisMaster('masters[0]', server.url, contextOf());
-    await master.connect();
-  });
-  afterAll(async () => {
-    await master.close();
-    client.disconnect();
-  });
-
-  // Its scripts are flushed before each test, as all that shared masters have.
-  it.each([
-    { request: acquiring(['a', 'b'], 'mine'), kind: 'granted' },
-    { request: extending(['a', 'b'], 'mine'), kind: 'gone' },
-    { request: releasing(['a', 'b'], 'mine'), kind: 'gone' },
-    { request: inspecting('a', 'b'), kind: 'granted' },
-  ])('is given the script for $request.op again', async ({ request, kind }) => {
-    expect(await ask(master, request)).toMatchObject({ kind });
-    const misses = await errorsOf('NOSCRIPT');
-    await ask(master, releasing(['a', 'b'], 'mine'));
-    await ask(master, request);
-    expect(await errorsOf('NOSCRIPT')).toBeLessThanOrEqual(misses + 1);
-  });
-
-  it.each([acquiring(['a', 'b'], 'mine'), extending(['a'], 'mine')])(
-    'does not get the script for $op again when the request has been withdrawn',
-    async (request) => {
-      const answer = ask(master, request);
-      request.withdrawn = true;
-      const release = ask(master, releasing(['a', 'b'], 'mine'));
-      expect(await answer).toMatchObject({ kind: 'refused', code: 'NOSCRIPT' });
-      expect(await release).toEqual({ kind: 'gone' });
-      expect(await leftovers(server.port)).toEqual([]);
-    },
-  );
-
-  async function errorsOf(code: string): Promise<number> {
-    const info = await client.info('errorstats');
-    return Number(new RegExp(`errorstat_${code}:count=(\\d+)`).exec(info)?.[1] ?? 0);
   }
 });
 

@@ -1,16 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { WRITER } from '../../lib/settings/keyspace.js';
-import type { MasterRequest } from '../../lib/masters/master.interface.js';
 import { Redis } from 'ioredis';
 import { redisMaster } from '../../lib/redis/master-source.js';
 import type { RedisMaster } from '../../lib/redis/redis-master.js';
 import { RedisServer } from '../../scripts/redis-servers.mjs';
 import { acquiring, ask, drawing, extending, inspecting, picking, releasing, sharing } from '../support/ask.js';
-import { command } from '../support/command.js';
 import { contextOf } from '../support/context.js';
-import { eventually } from '../support/eventually.js';
-import { Contender } from '../support/redlocks.js';
-import { sharedMasters } from './support/shared-masters.js';
 
 const GRANTED = { kind: 'granted' };
 const HELD = { kind: 'held' };
@@ -204,55 +199,5 @@ describe('Shared keys on a real server', () => {
   async function listening(): Promise<void> {
     while (!(await client.pubsub('CHANNELS')).includes('me')) await new Promise((resolve) => setImmediate(resolve));
     await ask(master, inspecting('k'));
-  }
-});
-
-describe('The restart guard', () => {
-  const TTL = 300;
-  const share = sharing(['lock:k'], 'mine', { ttl: TTL });
-  const pick = picking(['lock:p'], 'mine', { ttl: TTL });
-  const prolong = { ...extending(['lock:k'], 'mine', TTL), isShared: true, heals: true };
-  const want: MasterRequest = {
-    op: 'defer-readers',
-    keys: ['lock:k'],
-    writerKeys: ['lock:b'],
-    waiter: 'me',
-    waited: 0,
-  };
-
-  const masters = sharedMasters(1);
-
-  it('gets no shared keys and permits from a master that waits', async () => {
-    await using contender = await Contender.on(masters.urls, { ttl: '10m', maxTtl: '10m', restartGuard: true });
-    const [master] = contender.masters;
-    await eventually(() => master!.identity().quarantine !== undefined);
-    for (const request of [share, pick]) {
-      expect(await ask(master!, request)).toMatchObject({ kind: 'quarantined' });
-    }
-    // A writer key does not depend on votes.
-    expect(await ask(master!, prolong)).toMatchObject({ kind: 'quarantined' });
-    expect(await ask(master!, { ...releasing(['lock:k'], 'mine'), isShared: true })).toEqual({ kind: 'gone' });
-    expect(await ask(master!, want)).toEqual({ kind: 'granted' });
-    expect(await typesOn()).toEqual({ 'lock:b': 'string' });
-  });
-
-  it.each([share, pick, prolong])(
-    'lets no master without its marker grant shared keys or permits ($op)',
-    async (request) => {
-      await using contender = await Contender.on(masters.urls, { ttl: TTL, maxTtl: TTL, restartGuard: true });
-      const [master] = contender.masters;
-      await eventually(() => master!.identity().quarantine === undefined);
-      expect(await ask(master!, request)).toMatchObject({ kind: 'granted' });
-      await command(masters.servers[0]!.port, 'FLUSHALL');
-      expect(await ask(master!, request)).toMatchObject({ kind: 'quarantined' });
-    },
-  );
-
-  async function typesOn(): Promise<Record<string, string>> {
-    const { port } = masters.servers[0]!;
-    const keys = ((await command(port, 'KEYS', '*')) as string[]).filter((key) => !key.includes('\0'));
-    return Object.fromEntries(
-      await Promise.all(keys.map(async (key) => [key, String(await command(port, 'TYPE', key))] as const)),
-    );
   }
 });

@@ -1,11 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { Redis as Redis5 } from 'ioredis5';
 import type { Lock } from '../../lib/locks/lock.js';
 import { compileLibrary, type Program, start } from '../support/compiled.js';
-import { CountingContender, Crowd, Patience } from '../support/crowd.js';
+import { type CountingContender, Crowd } from '../support/crowd.js';
 import { eventually } from '../support/eventually.js';
-import { TcpProxy } from '../support/tcp-proxy.js';
 import { shared } from '../support/shared.js';
 
 const WAIT = { wait: '60s' } as const;
@@ -133,33 +131,6 @@ describe('Waiting while processes and masters die', () => {
     expect(crowd.requests).toBeLessThanOrEqual(3 + 3 * 6 + 3 * 6);
     await expectNothingLeft(crowd);
   });
-
-  it.each(['ioredis 6', 'ioredis 5'])(
-    'a half-open connection for notifications is noticed and replaced (%s)',
-    async (version) => {
-      await using crowd = await Crowd.of(1, 1);
-      const [holder] = crowd.contenders as [CountingContender];
-      await using proxy = await TcpProxy.to(crowd.masters.servers[0]!.port);
-      const source = version === 'ioredis 5' ? new Redis5(proxy.url, { lazyConnect: true }) : proxy.url;
-      await using waiting = await CountingContender.over([source], {}, new Patience());
-      /** Hands the lock over, and returns how often the master woke the waiter. */
-      const handOver = async (meanwhile?: () => Promise<void>): Promise<number> => {
-        const lock = await crowd.lockOnAll(holder, 'k', '20s');
-        const turn = waiting.acquire('k', '20s', WAIT);
-        await crowd.untilQueued('k', 1);
-        await meanwhile?.();
-        waiting.reset();
-        await lock.release();
-        await (await turn).release();
-        return waiting.calls;
-      };
-      await handOver();
-      const [dead = ''] = await ids(crowd);
-      proxy.blackHoleSubscribers();
-      await handOver(() => eventually(async () => !(await ids(crowd)).includes(dead)));
-      expect(await handOver()).toBe(1);
-    },
-  );
 
   /** Takes and releases the lock of every waiter. */
   async function takeAll(turns: readonly Promise<Lock>[]): Promise<void> {

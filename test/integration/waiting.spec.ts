@@ -50,7 +50,6 @@ describe('Requests per hand-off', () => {
     const times = Math.ceil(160 / processes);
     await Promise.all(crowd.contenders.map((contender) => takeTurns(contender, times)));
     const perTurn = crowd.requests / (times * processes);
-    report(`requests per hand-off, 5 masters, ${processes} processes: ${perTurn.toFixed(2)} (alone: 10)`);
     expect(perTurn).toBeLessThanOrEqual(15);
   });
 
@@ -149,7 +148,3 @@ describe('A waiter that gives up when it is its turn', () => {
     await eventually(async () => (await crowd.keys()) === 0);
   });
 });
-
-function report(text: string): void {
-  process.stdout.write(`${text}\n`);
-}

@@ -1,49 +1,129 @@
-// A Redis Cluster of real servers, and the faults that it can have:
-//
-//   await using cluster = await startCluster();
-//   const primary = await cluster.primaryOf(slotOf('a'));
-//   await cluster.kill(primary); // failover, moveSlot
-//   await cluster.waitUntil((lines) => owns(line(lines, replica), slot));
-//
-// Faults take effect and return; only failover and the last step of a move wait for what they lead to.
+// A Redis Cluster of real servers. Faults take effect and return; only the move of a slot waits for what it leads to.
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { line, type NodeLine, ownLine, owns } from './cluster-lines.js';
-import { moveSlot, type MoveOptions } from './cluster-moves.js';
-import { ClusterNode, type ClusterNodeOptions } from './cluster-node.js';
+import { RedisServer } from '../../scripts/redis-servers.mjs';
+import { command } from './command.js';
 import { eventually } from './eventually.js';
-
-export { line, ownLine, owns, type NodeLine } from './cluster-lines.js';
-export { ClusterNode } from './cluster-node.js';
-export type { MoveOptions, MoveStep } from './cluster-moves.js';
 
 const SLOTS = 16_384;
 /** For what hangs, and not for what is slow: an election takes some node timeouts, on a busy machine more. */
 const PATIENCE = 60_000;
-/** A replica gives up a failover after five seconds, as on a busy machine, and has to be asked again. In milliseconds. */
-const FAILOVER_WITHIN = 10_000;
 /** Milliseconds between two looks at the nodes. */
 const PACE = 25;
+const PRIMARIES = 3;
 
-export interface ClusterOptions extends Partial<ClusterNodeOptions> {
-  /** @default 3 */
-  readonly primaries?: number;
-  /** All replicas: one each for the first primaries, then the second ones. @default as many as primaries */
-  readonly replicas?: number;
+interface ClusterOptions {
+  /** One for each of the three primaries, or none. @default 3 */
+  readonly replicas?: 0 | 3;
   /** `cluster-node-timeout` in milliseconds. @default 2000 */
   readonly nodeTimeout?: number;
-  /** More arguments of each server, e.g. `['--cluster-require-full-coverage', 'no']`. They override the defaults. */
-  readonly args?: ClusterNodeOptions['args'];
+  /** More arguments of each server. They override the defaults. */
+  readonly args?: readonly string[];
+}
+
+/** One line of CLUSTER NODES. */
+interface NodeLine {
+  readonly id: string;
+  /** `myself`, `master`, `slave`, `fail?`, `fail`, `handshake`, `noaddr`, ... */
+  readonly flags: readonly string[];
+  /** Id of the primary of a replica, or `-`. */
+  readonly primary: string;
+  readonly epoch: number;
+  readonly isConnected: boolean;
+  /** First and last slot of each range. */
+  readonly ranges: readonly (readonly [first: number, last: number])[];
+}
+
+/** One server in cluster mode. */
+export class ClusterNode {
+  /** Runs, and is not paused. */
+  isUp = true;
+
+  private constructor(
+    readonly server: RedisServer,
+    /** Node id, which outlives restarts. */
+    readonly id: string,
+    private readonly folder: string,
+  ) {}
+
+  static async start(nodeTimeout: number, args: readonly string[]): Promise<ClusterNode> {
+    const server = await RedisServer.start({
+      args: (port) => [
+        ...['--cluster-enabled', 'yes', '--cluster-node-timeout', String(nodeTimeout)],
+        ...['--cluster-port', String(busPort(port)), '--cluster-announce-ip', '127.0.0.1'],
+        // Replicas are fit to be promoted at once, and connect again without a pause of seconds.
+        ...['--repl-diskless-sync-delay', '0', '--repl-ping-replica-period', '1', ...args],
+      ],
+    });
+    const id = (await command(server.port, 'CLUSTER', 'MYID')) as string;
+    const [, folder] = (await command(server.port, 'CONFIG', 'GET', 'dir')) as [string, string];
+    return new ClusterNode(server, id, folder);
+  }
+
+  get port(): number {
+    return this.server.port;
+  }
+
+  command(name: string, ...args: (string | number)[]): Promise<unknown> {
+    return command(this.port, name, ...args);
+  }
+
+  /** What this node says of the cluster. */
+  async lines(): Promise<NodeLine[]> {
+    return String(await this.command('CLUSTER', 'NODES'))
+      .trim()
+      .split('\n')
+      .map(parse);
+  }
+
+  /** What it says of itself. */
+  async line(): Promise<NodeLine> {
+    return (await this.lines()).find(({ id }) => id === this.id)!;
+  }
+
+  /** One field of CLUSTER INFO or INFO. */
+  async field(name: string): Promise<string | undefined> {
+    const text = `${String(await this.command('CLUSTER', 'INFO'))}\r\n${String(await this.command('INFO'))}`;
+    return new RegExp(`^${name}:(.*)\r$`, 'm').exec(text)?.[1];
+  }
+
+  pause(): void {
+    this.server.pause();
+    this.isUp = false;
+  }
+
+  resume(): void {
+    this.server.resume();
+    this.isUp = true;
+  }
+
+  /** Nothing is written to disk. */
+  async kill(): Promise<void> {
+    this.isUp = false;
+    await this.server.kill();
+  }
+
+  /** Starts it again, empty, with the same id and port. */
+  async restart(): Promise<void> {
+    await rm(join(this.folder, 'dump.rdb'), { force: true });
+    await this.server.restart();
+    this.isUp = true;
+  }
 }
 
 /**
- * Starts a cluster of real servers on loopback. When it resolves, each node reports `cluster_state:ok`, and each
- * replica follows its primary. `await using` ends it.
+ * Starts a cluster of three primaries on loopback. When it resolves, each node reports `cluster_state:ok`, and each replica
+ * follows its primary.
  */
 export async function startCluster(options: ClusterOptions = {}): Promise<TestCluster> {
-  const { primaries = 3, replicas = primaries, nodeTimeout = 2000, args = [] } = options;
-  const cluster = new TestCluster({ nodeTimeout, args });
+  const { replicas = PRIMARIES, nodeTimeout = 2000, args = [] } = options;
+  const count = PRIMARIES + replicas;
+  const starts = await Promise.allSettled(Array.from({ length: count }, () => ClusterNode.start(nodeTimeout, args)));
+  const cluster = new TestCluster(starts.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : [])));
   try {
-    await cluster.form(primaries, replicas);
+    for (const start of starts) if (start.status === 'rejected') throw start.reason;
+    await cluster.form();
     return cluster;
   } catch (error) {
     await cluster[Symbol.asyncDispose]();
@@ -52,80 +132,43 @@ export async function startCluster(options: ClusterOptions = {}): Promise<TestCl
 }
 
 export class TestCluster implements AsyncDisposable {
-  /** Those that started as primaries first, then the replicas. They keep their places whatever their roles become. */
-  readonly nodes: ClusterNode[] = [];
-
-  constructor(private readonly options: ClusterNodeOptions) {}
+  /** @param nodes those that start as primaries first, then a replica for each of them, or none */
+  constructor(readonly nodes: readonly ClusterNode[]) {}
 
   get urls(): string[] {
-    return this.nodes.map(({ url }) => url);
-  }
-
-  /** The node with this id. */
-  node(id: string): ClusterNode {
-    const node = this.nodes.find((candidate) => candidate.id === id);
-    if (!node) throw new Error(`No node has the id ${id}`);
-    return node;
+    return this.nodes.map(({ server }) => server.url);
   }
 
   /** Owner of the slot: the node that claims it itself, with the largest epoch if several do. Only nodes that are up. */
   async primaryOf(slot: number): Promise<ClusterNode> {
-    const own = await Promise.all(this.up().map(ownLine));
+    const own = await Promise.all(this.up().map((node) => node.line()));
     const [owner] = own.filter((line) => owns(line, slot)).sort((one, other) => other.epoch - one.epoch);
-    if (!owner) throw new Error(`No node that is up owns slot ${slot}`);
-    return this.node(owner.id);
+    return this.nodes.find(({ id }) => id === owner?.id)!;
   }
 
-  /** A replica of this primary that is up; the first of several. The primary itself may be down. */
+  /** The replica of this primary. */
   async replicaOf(primary: ClusterNode): Promise<ClusterNode> {
-    const own = await Promise.all(this.up().map(ownLine));
-    const replica = own.find((line) => line.primary === primary.id);
-    if (!replica) throw new Error(`No node that is up replicates ${primary.id}`);
-    return this.node(replica.id);
+    const own = await Promise.all(this.up().map((node) => node.line()));
+    return this.nodes.find(({ id }) => id === own.find((line) => line.primary === primary.id)?.id)!;
   }
 
-  /** SIGKILL. Nothing is written to disk. */
-  kill(node: ClusterNode): Promise<void> {
-    return node.kill();
-  }
-
-  /** Promotes a replica. Resolves when each node that is up sees it as a primary with slots. */
-  async failover(replica: ClusterNode, mode: 'graceful' | 'force' | 'takeover'): Promise<void> {
-    const how = mode === 'graceful' ? [] : [mode.toUpperCase()];
-    let askedAt = -Infinity;
-    await this.poll(async () => {
-      const views = await Promise.all(this.up().map((node) => node.lines()));
-      const own = line(await replica.lines(), replica);
-      if (!own.isPrimary && performance.now() - askedAt > FAILOVER_WITHIN) {
-        askedAt = performance.now();
-        await replica.command('CLUSTER', 'FAILOVER', ...how);
-      }
-      return views.every((lines) => line(lines, replica).isPrimary && line(lines, replica).ranges.length > 0);
-    });
-  }
-
-  /** Moves a slot, or does the given steps of it. The step `node` ends when each node that is up sees the new owner. */
-  async moveSlot(slot: number, to: ClusterNode, options: MoveOptions = {}): Promise<void> {
-    const { from = await this.primaryOf(slot) } = options;
-    await moveSlot({ ...options, slot, from, to, nodes: this.up() });
-    if (options.steps && !options.steps.includes('node')) return;
-    await this.waitUntil((lines) => owns(line(lines, to), slot));
-  }
-
-  /** Polls CLUSTER NODES until the condition holds for what each of `seenBy` says. @default each node that is up */
-  async waitUntil(
-    condition: (lines: readonly NodeLine[]) => boolean,
-    { seenBy = this.up() }: { readonly seenBy?: readonly ClusterNode[] } = {},
-  ): Promise<void> {
-    await this.poll(async () => {
-      const views = await Promise.all(seenBy.map((node) => node.lines()));
-      return views.every(condition);
-    });
+  /** Moves a slot with its keys. Resolves when each node that is up sees the new owner. */
+  async moveSlot(slot: number, to: ClusterNode): Promise<void> {
+    const from = await this.primaryOf(slot);
+    await to.command('CLUSTER', 'SETSLOT', slot, 'IMPORTING', from.id);
+    await from.command('CLUSTER', 'SETSLOT', slot, 'MIGRATING', to.id);
+    const keys = (await from.command('CLUSTER', 'GETKEYSINSLOT', slot, 1_000_000)) as string[];
+    for (const key of keys) await from.command('MIGRATE', '127.0.0.1', to.port, key, 0, 10_000);
+    // The target first: only the node that imports a slot raises its epoch with the claim.
+    for (const node of [to, ...this.up().filter((each) => each !== to)]) {
+      if ((await node.line()).primary === '-') await node.command('CLUSTER', 'SETSLOT', slot, 'NODE', to.id);
+    }
+    await this.waitUntil((lines) => lines.some((line) => line.id === to.id && owns(line, slot)));
   }
 
   /**
    * Resolves when each node that is up says `cluster_state:ok`, knows all nodes, and follows its primary if it is a
-   * replica. With full coverage, which is the default of the servers, each slot needs an owner that is up.
+   * replica.
    */
   async settled(): Promise<void> {
     await this.waitUntil((lines) => lines.length === this.nodes.length && !lines.some(isStranger));
@@ -136,41 +179,34 @@ export class TestCluster implements AsyncDisposable {
     });
   }
 
-  async form(primaries: number, replicas: number): Promise<void> {
-    const starts = await Promise.allSettled(Array.from({ length: primaries + replicas }, () => this.startNode()));
-    for (const start of starts) if (start.status === 'rejected') throw start.reason;
+  async form(): Promise<void> {
+    const [known, ...others] = this.nodes;
     for (const [index, node] of this.nodes.entries()) {
       await node.command('CLUSTER', 'SET-CONFIG-EPOCH', index + 1);
-      if (index >= primaries) continue;
-      const [first, next] = [index, index + 1].map((part) => Math.round((part * SLOTS) / primaries));
+      if (index >= PRIMARIES) continue;
+      const [first, next] = [index, index + 1].map((part) => Math.round((part * SLOTS) / PRIMARIES));
       await node.command('CLUSTER', 'ADDSLOTSRANGE', first!, next! - 1);
     }
-    for (const node of this.nodes.slice(1)) await this.meet(node);
+    for (const { port } of others) await known!.command('CLUSTER', 'MEET', '127.0.0.1', port, busPort(port));
     await this.waitUntil((lines) => lines.length === this.nodes.length && !lines.some(isStranger));
-    for (const [index, replica] of this.nodes.slice(primaries).entries()) {
-      await replica.command('CLUSTER', 'REPLICATE', this.nodes[index % primaries]!.id);
-    }
-    await this.waitUntil((lines) => lines.filter(({ primary }) => primary !== undefined).length === replicas);
+    const replicas = this.nodes.slice(PRIMARIES);
+    for (const [index, replica] of replicas.entries())
+      await replica.command('CLUSTER', 'REPLICATE', this.nodes[index]!.id);
+    await this.waitUntil((lines) => lines.filter(({ primary }) => primary !== '-').length === replicas.length);
     await this.settled();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all(this.nodes.map((node) => node[Symbol.asyncDispose]()));
-  }
-
-  private async startNode(): Promise<ClusterNode> {
-    const node = await ClusterNode.start(this.options);
-    this.nodes.push(node);
-    return node;
-  }
-
-  private async meet(node: ClusterNode): Promise<void> {
-    const [known] = this.up();
-    await known?.command('CLUSTER', 'MEET', '127.0.0.1', node.port, node.busPort);
+    await Promise.all(this.nodes.map(({ server }) => server.stop()));
   }
 
   private up(): ClusterNode[] {
     return this.nodes.filter(({ isUp }) => isUp);
+  }
+
+  /** Polls CLUSTER NODES until the condition holds for what each node that is up says. */
+  private waitUntil(condition: (lines: readonly NodeLine[]) => boolean): Promise<void> {
+    return this.poll(async () => (await Promise.all(this.up().map((node) => node.lines()))).every(condition));
   }
 
   // Not in one go: each look opens connections to all nodes, which would take the time of the servers.
@@ -179,6 +215,25 @@ export class TestCluster implements AsyncDisposable {
   }
 }
 
-function isStranger({ flags, connected }: NodeLine): boolean {
-  return !connected || flags.includes('handshake') || flags.includes('noaddr');
+function parse(line: string): NodeLine {
+  const [id = '', , flags = '', primary = '-', , , epoch, link, ...slots] = line.trim().split(' ');
+  const ranges = slots.filter((slot) => !slot.startsWith('[')).map((range) => range.split('-').map(Number));
+  return {
+    ...{ id, flags: flags.split(','), primary, epoch: Number(epoch), isConnected: link === 'connected' },
+    ranges: ranges.map(([first = NaN, last = first]) => [first, last] as const),
+  };
+}
+
+function owns({ ranges, flags }: NodeLine, slot: number): boolean {
+  return flags.includes('master') && ranges.some(([first, last]) => first <= slot && slot <= last);
+}
+
+function isStranger({ flags, isConnected }: NodeLine): boolean {
+  return !isConnected || flags.includes('handshake') || flags.includes('noaddr');
+}
+
+// Like the ports of RedisServer, below those from which systems number outgoing connections: a node that restarts needs
+// the same port again.
+function busPort(port: number): number {
+  return port < 22_000 ? port + 10_000 : port - 10_000;
 }

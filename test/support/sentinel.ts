@@ -18,25 +18,14 @@ export class Sentinel implements AsyncDisposable {
     private readonly end: () => Promise<void>,
   ) {}
 
-  /** Starts several sentinels of one group. Resolves when all of them know each other. */
-  static async group(name: string, primary: number, count: number): Promise<readonly Sentinel[]> {
-    const quorum = Math.floor(count / 2) + 1;
-    const all = await Promise.all(Array.from({ length: count }, () => Sentinel.watch(name, primary, [], quorum)));
-    await eventually(async () => {
-      const known = await Promise.all(all.map(({ port }) => command(port, 'SENTINEL', 'sentinels', name)));
-      return known.every((others) => (others as unknown[]).length === count - 1);
-    }, 30_000);
-    return all;
-  }
-
   /** Resolves when the sentinel knows the primary and its replica. `config` has more lines of its configuration. */
-  static async watch(name: string, primary: number, config: readonly string[] = [], quorum = 1): Promise<Sentinel> {
+  static async watch(name: string, primary: number, config: readonly string[]): Promise<Sentinel> {
     const port = await deadPort();
     const folder = await mkdtemp(join(tmpdir(), 'redlock-sentinel-'));
     const file = join(folder, 'sentinel.conf');
     const lines = [
       ...['bind 127.0.0.1', `port ${port}`, `dir ${folder}`],
-      ...[`sentinel monitor ${name} 127.0.0.1 ${primary} ${quorum}`, `sentinel down-after-milliseconds ${name} 500`],
+      ...[`sentinel monitor ${name} 127.0.0.1 ${primary} 1`, `sentinel down-after-milliseconds ${name} 500`],
       ...[`sentinel failover-timeout ${name} 5000`, ...config],
     ];
     await writeFile(file, lines.join('\n'));

@@ -9,35 +9,18 @@ export class Wire {
   blackHole = false;
   /** Bytes that pass per millisecond. A longer chunk is forwarded in pieces of this size. */
   pace = Infinity;
-  /** Replaces each chunk, as a proxy that understands the protocol may. */
-  rewrite = (chunk: Buffer): Buffer => chunk;
-  /** Sockets whose data is discarded. */
-  readonly lost = new WeakSet<Socket>();
-  private gate: Promise<void> | undefined;
-  private letGo: (() => void) | undefined;
-
-  /** Holds everything that arrives until `pass` forwards it, in order. */
-  hold(): void {
-    this.gate ??= new Promise((resolve) => (this.letGo = resolve));
-  }
-
-  pass(): void {
-    this.letGo?.();
-    this.gate = undefined;
-  }
 
   /** Forwards `from` to `to`, in order, whatever the delays are. */
   join(from: Socket, to: Socket): void {
     let last = Promise.resolve();
     from.on('data', (chunk) => {
-      if (this.blackHole || this.lost.has(from)) return;
+      if (this.blackHole) return;
       const arrived = performance.now();
-      const { delay, gate } = this;
+      const { delay } = this;
       last = last.then(async () => {
-        await gate;
         const left = arrived + delay - performance.now();
         if (left > 0) await new Promise<void>((resolve) => setTimeout(resolve, left));
-        await this.deliver(this.rewrite(chunk), to);
+        await this.deliver(chunk, to);
       });
     });
     from.once('end', () => void last.then(() => to.end()));
@@ -65,7 +48,6 @@ export class TcpProxy implements AsyncDisposable {
 
   readonly #open = new Set<Socket>();
   readonly #upstreams = new Set<Socket>();
-  readonly #subscribers = new Set<readonly [client: Socket, server: Socket]>();
   readonly #server: Server;
 
   private constructor(public target: { readonly port: number; readonly host?: string }) {
@@ -86,26 +68,6 @@ export class TcpProxy implements AsyncDisposable {
 
   get url(): string {
     return `redis://127.0.0.1:${this.port}`;
-  }
-
-  /** Number of open connections between clients and this proxy. */
-  get connections(): number {
-    return this.#open.size / 2;
-  }
-
-  /** Discards the data of both directions while the connections stay open. */
-  blackHole(on = true): void {
-    this.requests.blackHole = on;
-    this.replies.blackHole = on;
-  }
-
-  /** Like {@link blackHole}, but only for connections that have subscribed so far. */
-  blackHoleSubscribers(): void {
-    for (const [client, server] of this.#subscribers) {
-      this.requests.lost.add(client);
-      this.replies.lost.add(server);
-    }
-    this.#subscribers.clear();
   }
 
   /** Sends RST on every open connection. */
@@ -135,12 +97,8 @@ export class TcpProxy implements AsyncDisposable {
       return;
     }
     const server = connect({ host: '127.0.0.1', noDelay: true, allowHalfOpen: true, ...this.target });
-    const pair = [client, server] as const;
     this.#upstreams.add(server);
     server.once('close', () => this.#upstreams.delete(server));
-    client.on('data', (chunk) => {
-      if (chunk.includes('subscribe')) this.#subscribers.add(pair);
-    });
     this.#track(client, server);
     this.#track(server, client);
     this.requests.join(client, server);

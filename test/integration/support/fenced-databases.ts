@@ -6,23 +6,14 @@ import { type DatabaseServer, startMariadb, startPostgres } from '../../support/
 import { findMariadb, findPostgres } from '../../../scripts/programs.mjs';
 import { eventually } from '../../support/eventually.js';
 
-/** What a test changes in the statements of the fence, to show that a clause is needed. */
-export type Mutation = (sql: string) => string;
-
 /** A lock with a token, as far as a fence looks at it. */
-export function lockWith(
-  token: number | undefined,
-  keys: readonly string[] = ['lock:stock'],
-  mode = 'exclusive',
-): Lock {
+export function lockWith(token: number, keys: readonly string[] = ['lock:stock']): Lock {
   const resources = keys.map((key) => key.replace(/^lock:/, ''));
-  return { resources, mode, fence: { keys, token }, assertHeld: () => undefined } as unknown as Lock;
+  return { resources, mode: 'exclusive', fence: { keys, token }, assertHeld: () => undefined } as unknown as Lock;
 }
 
 /** One connection to a database with the table `stock`, whose only row has a count. */
 export abstract class Session {
-  mutation: Mutation = (sql) => sql;
-
   abstract send(sql: string, params?: readonly unknown[]): Promise<unknown>;
   abstract begin(level?: string): Promise<void>;
   abstract count(): Promise<number>;
@@ -45,7 +36,7 @@ export abstract class Session {
   }
 
   fenceFor(lock: Lock | readonly Lock[], options?: FenceOptions): Promise<void> {
-    return fence(lock, (sql, params) => this.send(this.mutation(sql), params), options);
+    return fence(lock, (sql, params) => this.send(sql, params), options);
   }
 }
 
@@ -145,9 +136,6 @@ export function fencedDatabases(): FencedDatabase[] {
 
 /** A database with its server and three sessions: two for transactions, and one that looks. */
 export class Arena {
-  /** For a wait that has to come, in milliseconds. */
-  patience = 15_000;
-
   private constructor(
     readonly database: FencedDatabase,
     private readonly server: DatabaseServer,
@@ -193,7 +181,7 @@ export class Arena {
       const answer = (await this.watch.send(this.database.waiting)) as { rows?: unknown[] } | unknown[][];
       const [row] = (Array.isArray(answer) ? answer[0] : answer.rows) as { waiting: number | string }[];
       return Number(row!.waiting) > 0;
-    }, this.patience);
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
