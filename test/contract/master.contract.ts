@@ -54,12 +54,6 @@ export function masterContract(kind: string, prepare: () => Promise<MasterStage>
         expect(await ask(inspecting(other))).not.toHaveProperty('holder');
       });
 
-      it('takes several keys together', async () => {
-        expect(await ask(acquiring([key, other], 'mine'))).toEqual(GRANTED);
-        expect(await ask(inspecting(key))).toMatchObject({ kind: 'held' });
-        expect(await ask(inspecting(other))).toMatchObject({ kind: 'held' });
-      });
-
       // Protocol 4.2
       it('takes none of several keys when one of them is held, and reports the longest remaining time', async () => {
         const free = `${key}:free`;

@@ -3,10 +3,8 @@ import { SystemClock } from '../../lib/runtime/system-clock.js';
 import type { RedlockOptions } from '../../lib/settings/options.js';
 import { MemoryMaster } from '../../lib/memory/memory-master.js';
 import { Contender } from '../support/redlocks.js';
-import { type Arena, neverLosesAnUpdate } from './lost-update.js';
 import { ELSEWHERE, meetsExpectations, UNGUARDED } from './expectations.contract.js';
 import { masterContract } from './master.contract.js';
-import { servesNestedCalls } from './nested-calls.js';
 import { sharedWaitingContract } from './sharing-waiting.contract.js';
 import { sharingContract } from './sharing.contract.js';
 import { stateContract } from './state.contract.js';
@@ -32,21 +30,11 @@ for (const contract of [sharingContract, stateContract, waitingContract, sharedW
 }
 
 describe('Redlock over three MemoryMasters', () => {
-  const open = async (): Promise<Arena> => {
-    const masters = Array.from({ length: 3 }, (_, i) => new MemoryMaster(new SystemClock(), `memory-${i}`));
-    const contenders = Array.from({ length: 3 }, () => new Contender(masters));
-    return { contenders, end: async () => undefined };
-  };
-  neverLosesAnUpdate(open);
-  servesNestedCalls(open);
   meetsExpectations(async () => {
     const masters = Array.from({ length: 3 }, (_, i) => new MemoryMaster(new SystemClock(), `memory-${i}`));
     const contender = (options: RedlockOptions): Contender => new Contender(masters, options);
     return {
       contenders: [contender(UNGUARDED), contender(UNGUARDED), contender(ELSEWHERE)],
-      forget: async () => {
-        for (const master of masters) master.flush();
-      },
       end: async () => undefined,
     };
   });

@@ -4,14 +4,11 @@ import { Redis as Redis5 } from 'ioredis5';
 import { RedisServer } from '../../scripts/redis-servers.mjs';
 import { redisMaster } from '../../lib/redis/master-source.js';
 import type { RedisMasterSource } from '../../lib/redis/source.interface.js';
-import { command } from '../support/command.js';
 import { startMasters } from '../support/masters.js';
 import { Contender } from '../support/redlocks.js';
-import { type Arena, neverLosesAnUpdate } from './lost-update.js';
 import { ELSEWHERE, meetsExpectations, UNGUARDED } from './expectations.contract.js';
 import { connectionContract, masterContract, type MasterStage } from './master.contract.js';
 import { contextOf } from '../support/context.js';
-import { servesNestedCalls } from './nested-calls.js';
 import { sharedWaitingContract } from './sharing-waiting.contract.js';
 import { sharingContract } from './sharing.contract.js';
 import { stateContract } from './state.contract.js';
@@ -19,7 +16,6 @@ import { waitingContract } from './waiting.contract.js';
 
 const sources: Record<string, (server: RedisServer) => RedisMasterSource> = {
   'URL, ioredis 6': (server) => server.url,
-  'client of ioredis 6': ({ port }) => new Redis(port, '127.0.0.1', { lazyConnect: true }),
   'client of ioredis 5': ({ port }) => new Redis5(port, '127.0.0.1', { lazyConnect: true }),
 };
 
@@ -42,21 +38,6 @@ for (const [kind, sourceOf] of Object.entries(sources)) {
       return { master: () => redisMaster('masters[0]', source, contextOf()), end };
     });
   }
-
-  describe(`Redlock over three RedisMasters (${kind})`, () => {
-    const open = async (): Promise<Arena> => {
-      const masters = await startMasters(3);
-      const sources = masters.servers.map(sourceOf);
-      const contenders = await Promise.all([1, 2, 3].map(() => Contender.on(sources)));
-      const end = async (): Promise<void> => {
-        await Promise.all(contenders.map((contender) => contender.close()));
-        await masters.stop();
-      };
-      return { contenders, end };
-    };
-    neverLosesAnUpdate(open);
-    servesNestedCalls(open);
-  });
 }
 
 describe('Redlock over three RedisMasters', () => {
@@ -67,7 +48,6 @@ describe('Redlock over three RedisMasters', () => {
     );
     return {
       contenders: [one!, two!, elsewhere!],
-      forget: () => Promise.all(masters.servers.map(({ port }) => command(port, 'FLUSHALL'))),
       end: () => masters.stop(),
     };
   });

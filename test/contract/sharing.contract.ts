@@ -66,13 +66,6 @@ export function sharingContract(kind: string, prepare: () => Promise<Stage>): vo
         expect(await ask(inspecting(other))).toMatchObject({ sharedBy: 1 });
       });
 
-      it('names the holder of the first of several keys that are held', async () => {
-        await share('one');
-        await ask(acquiring([other], 'writer'));
-        expect(await ask(acquiring([key, other], 'x'))).toMatchObject({ sharedBy: 1 });
-        expect(await ask(acquiring([other, key], 'x'))).not.toHaveProperty('sharedBy');
-      });
-
       it('lets a holder go when its own time is over, however long the others stay', async () => {
         await share('long');
         await share('short', { ttl: 20 });
@@ -102,14 +95,6 @@ export function sharingContract(kind: string, prepare: () => Promise<Stage>): vo
     });
 
     describe('extend', () => {
-      it('moves the end of one holder and of no other', async () => {
-        await share('one', { ttl: 10_000 });
-        await share('two', { ttl: 20_000 });
-        expect(await prolong('one', 50_000)).toEqual(GRANTED);
-        await unshare('one');
-        expectHeldFor(await ask(inspecting(key)), 0, 20_001);
-      });
-
       // Protocol 11.3
       it('never moves the end of a holder back, nor does the same request for the key', async () => {
         await share('one', { ttl: 50_000 });
