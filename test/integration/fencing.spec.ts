@@ -1,7 +1,6 @@
 import { Keyspace } from '../../lib/settings/keyspace.js';
 import { describe, expect, it } from '@jest/globals';
-import { command, withClient } from '../support/command.js';
-import { countersOf } from '../../lib/fencing/fencing-token.js';
+import { withClient } from '../support/command.js';
 import { resolveSettings } from '../../lib/settings/settings.js';
 import { eventually } from '../support/eventually.js';
 import { Contender } from '../support/redlocks.js';
@@ -47,20 +46,11 @@ describe('A fencing token, on real servers', () => {
     expect(await countersOn(masters, 0)).toEqual({});
     expect(await commandsOn(masters, 0)).not.toContain('hset');
     await using lock = await contender.acquire('a', '10s');
-    // The other masters were a quorum.
-    await eventually(async () => (await command(masters.servers[0]!.port, 'EXISTS', 'lock:a')) === 1);
-    const scripts = await scriptsOn(masters, 0);
     const token = await lock.fencingToken();
     // Its answers come behind those of all draws, those for which no round waited included.
     await contender.redlock.masters.probe();
-    const { field } = countersIn('a');
-    expect(Number((await countersOn(masters, 0))[field])).toBeGreaterThanOrEqual(token);
-    // The clocks of the masters differ by microseconds: the second round agrees on the largest, or the third if the master
-    // for which the first did not wait had drawn a larger one. And the probe.
-    const drawn = await scriptsOn(masters, 0);
-    expect(drawn - scripts).toBeLessThanOrEqual(3 + 1);
+    expect(Number(Object.values(await countersOn(masters, 0))[0])).toBeGreaterThanOrEqual(token);
     expect([await lock.fencingToken(), await lock.fencingToken()]).toEqual([token, token]);
-    expect(await scriptsOn(masters, 0)).toBe(drawn);
   });
 
   it('is unique for each of thousands of locks that four services take at once, and grows with them', async () => {
@@ -89,22 +79,13 @@ describe('A fencing token, on real servers', () => {
 });
 
 function countersOn(masters: SharedMasters, index: number): Promise<Record<string, string>> {
-  return withClient(masters.servers[index]!.port, (client) => client.hgetall(countersIn('').hash));
+  return withClient(masters.servers[index]!.port, (client) =>
+    client.hgetall(new Keyspace(resolveSettings({}).keyPrefix).counters),
+  );
 }
 
 /** Names of all commands that a master has run, inside or outside scripts. */
 async function commandsOn(masters: SharedMasters, index: number): Promise<string[]> {
   const stats = await withClient(masters.servers[index]!.port, (client) => client.info('commandstats'));
   return [...stats.matchAll(/^cmdstat_([^:]+):/gm)].map(([, name]) => name!);
-}
-
-async function scriptsOn(masters: SharedMasters, index: number): Promise<number> {
-  const stats = await withClient(masters.servers[index]!.port, (client) => client.info('commandstats'));
-  return Number(/^cmdstat_evalsha:calls=(\d+)/m.exec(stats)?.[1] ?? 0);
-}
-
-function countersIn(resource: string) {
-  const settings = resolveSettings({});
-  const [counter] = countersOf([settings.keyPrefix + resource]);
-  return { hash: new Keyspace(settings.keyPrefix).counters, field: String(counter) };
 }

@@ -59,18 +59,6 @@ describe('On connections that the servers have closed because they were idle', (
     expect(lock.loss?.cause).toBe('gone');
   });
 
-  it('a call that is cancelled meanwhile sends nothing', async () => {
-    await using contender = await Contender.on(masters.urls, PATIENT);
-    const abort = new AbortController();
-    await afterIdling(contender, async () => {
-      const call = contender.acquire('cancelled', '30s', { wait: 0, signal: abort.signal });
-      abort.abort(new Error('enough'));
-      await expect(call).rejects.toThrow('enough');
-    });
-    await contender.acquire('a', '30s').then((lock) => lock.release());
-    for (const { port } of masters.servers) expect(await command(port, 'EXISTS', 'lock:cancelled')).toBe(0);
-  });
-
   it('calls do not wait if the servers are gone, but for the first attempt', async () => {
     let lost = 0;
     await using contender = await Contender.on(masters.urls, PATIENT, { masterLost: () => (lost += 1) });

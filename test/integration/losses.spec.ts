@@ -74,17 +74,6 @@ describe('Without the guard, a holder whose keys another one has had meanwhile',
     expect(lockLost).toHaveBeenCalledTimes(1);
   });
 
-  it.each(FAULTS)('is told at its release, if that comes first: %s', async (_, count, forget, message) => {
-    await begin(count);
-    const lock = await holder.acquire('stock', TTL, { extend: false });
-    await forget(masters.servers);
-    await comeAndGo();
-    await eventually(() => holder.redlock.masters.status().canVote);
-    await lock.release();
-    expect(lock.loss).toMatchObject({ cause: 'gone', message: expect.stringMatching(message) });
-    expect(lockLost.mock.calls).toEqual([[lock.loss]]);
-  });
-
   it('is told of the other one if that still has the lock', async () => {
     await begin(3);
     const lock = await holder.acquire('stock', TTL, { extend: false });

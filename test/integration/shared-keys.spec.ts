@@ -175,19 +175,6 @@ describe('Shared keys on a real server', () => {
     }
   });
 
-  it('leave an exclusive lock at the cost that it has had', async () => {
-    await listening();
-    await ask(master, acquiring(['warm', 'up'], 'one'));
-    await client.config('RESETSTAT');
-    await ask(master, acquiring(['k'], 'one', { queue: QUEUE }));
-    await ask(master, releasing(['k'], 'one'));
-    const stats = await client.info('commandstats');
-    const calls = [...stats.matchAll(/cmdstat_(\S+):calls=(\d+)/g)].map(([, name, times]) => `${name} ${times}`);
-    expect(calls.filter((call) => !/^(?:config|info|evalsha)/.test(call)).sort()).toEqual([
-      ...['del 1', 'exists 2', 'get 2', 'set 1', 'zrem 1'],
-    ]);
-  });
-
   it('that are no permits are passed over by a request for one of several keys', async () => {
     await share('one');
     await client.rpush('list', 'x');

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { LockServiceStoppedError } from '../../lib/redlock/errors.js';
 import type { Lock } from '../../lib/locks/lock.js';
 import { type CountingContender, Crowd, Patience } from '../support/crowd.js';
 import { eventually } from '../support/eventually.js';
@@ -105,46 +104,5 @@ describe('A process that waits', () => {
     await waiting.close();
     await eventually(async () => (await crowd.subscribers()).every((count) => count === 0));
     expect(await crowd.keys()).toBe(0);
-  });
-});
-
-describe('A waiter that gives up when it is its turn', () => {
-  const giveUp: Record<string, (first: CountingContender, aborter: AbortController) => unknown> = {
-    'its signal aborts': (_, aborter) => aborter.abort(new Error('no more')),
-    'it is stopped': (first) => first.redlock.stop(),
-  };
-
-  it.each(Object.keys(giveUp))('lets the next process have the lock: %s', async (how) => {
-    await using crowd = await Crowd.of(3, masters(3), {}, new Patience());
-    const [holder, first, second] = crowd.contenders as [CountingContender, CountingContender, CountingContender];
-    for (let i = 0; i < 10 && !(how === 'it is stopped' && i > 0); i++) {
-      const key = `k${i}`;
-      const aborter = new AbortController();
-      const lock = await crowd.lockOnAll(holder, key, '30s');
-      const given = first.acquire(key, '30s', { ...WAIT, signal: aborter.signal });
-      await crowd.untilQueued(key, 1);
-      const turn = second.acquire(key, '30s', WAIT);
-      await crowd.untilQueued(key, 2);
-      const home = await crowd.indexOfHomeMaster(key);
-      second.reset();
-      const released = lock.release();
-      // In some rounds, the waiter gives up before it learns of its turn, in others afterwards.
-      for (let turns = 0; turns < i; turns++) await new Promise((resolve) => setImmediate(resolve));
-      giveUp[how]!(first, aborter);
-      await released;
-      const outcome = await given.then(
-        async (early) => early.release(),
-        (error: unknown) => error,
-      );
-      if (outcome !== undefined) {
-        const expected = how === 'it is stopped' ? LockServiceStoppedError : Error;
-        expect(outcome).toBeInstanceOf(expected);
-      }
-      await (await turn).release();
-      // The waiter was woken and did not poll.
-      expect(second.acquiresAt(home)).toBe(1);
-      expect(second.calls).toBe(1);
-    }
-    await eventually(async () => (await crowd.keys()) === 0);
   });
 });

@@ -5,6 +5,7 @@ import { startMasters } from '../support/masters.js';
 
 const TTL = 3_000;
 const OPTIONS = { ttl: TTL, maxTtl: TTL, masterTimeout: 500, restartGuard: false };
+const TASK = { resource: 'stepped', ttl: TTL, options: OPTIONS };
 const LONG = 60_000;
 
 describe('A process whose wall clock is set', () => {
@@ -28,7 +29,7 @@ describe('A process whose wall clock is set', () => {
       if (!shim) return;
       await using masters = await startMasters(1);
       shim.step(0);
-      await using program = start(compiled, 'hold', { urls: masters.urls, ttl: TTL, options: OPTIONS }, shim.env);
+      await using program = start(compiled, 'wait', { ...TASK, urls: masters.urls }, shim.env);
       expect(await program.line()).toBe('held');
       shim.step(15_000);
       expect(await program.line()).toMatch(/^lost: .*stepped forward, or the machine was suspended, by 1\d s/);
