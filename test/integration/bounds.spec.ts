@@ -46,7 +46,6 @@ describe('A process under load', () => {
   async function soak(task: object): Promise<SoakReport> {
     await using program = start(compiled(), 'soak', task);
     const report = JSON.parse(await program.line()) as SoakReport;
-    process.stdout.write(`${JSON.stringify({ ...task, urls: undefined })} -> ${JSON.stringify(report)}\n`);
     expect(await program.ended).toBe(0);
     return report;
   }

@@ -6,7 +6,7 @@ import { Redis as Redis5 } from 'ioredis5';
 import type { RedisMaster } from '../../lib/redis/redis-master.js';
 import { redisMaster } from '../../lib/redis/master-source.js';
 import type { RedisMasterSource } from '../../lib/redis/source.interface.js';
-import { findRedisServer, RedisServer, versionOfServer } from '../../scripts/redis-servers.mjs';
+import { RedisServer } from '../../scripts/redis-servers.mjs';
 import { acquiring, ask, extending, inspecting, releasing } from '../support/ask.js';
 import { command } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
@@ -98,13 +98,6 @@ describe.each(versions)('A server that refuses, through ioredis %s', (_, sourceO
       expect(await ask(master, request)).toMatchObject({ kind: 'refused', code: 'NOREPLICAS' });
     }
     expect(await ask(master, inspecting('k', 'l'))).toEqual({ kind: 'granted' });
-  });
-
-  it('reports its program and version when it votes', async () => {
-    const master = await connect(plain.servers[0]!);
-    const { version, fault } = master.identity();
-    const program = await versionOfServer(findRedisServer() ?? 'redis-server');
-    expect({ version, fault }).toEqual({ version: program.split(' ')[1], fault: undefined });
   });
 
   it('MISCONF: refuses while it cannot save', async () => {

@@ -3,11 +3,9 @@ import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
 import { redisMaster } from '../../lib/redis/master-source.js';
 import type { RedisMasterSource } from '../../lib/redis/source.interface.js';
-import { ALL_FREE, FREE } from '../../lib/redis/scripts/replies.js';
-import { SCRIPT } from '../../lib/redis/server-call.js';
 import type { RedisMaster } from '../../lib/redis/redis-master.js';
 import type { RedisServer } from '../../scripts/redis-servers.mjs';
-import { acquiring, ask, drawing, extending, inspecting, releasing } from '../support/ask.js';
+import { acquiring, ask, drawing, extending, releasing } from '../support/ask.js';
 import { command } from '../support/command.js';
 import { contextOf } from '../support/context.js';
 import { sharedMasters } from './support/shared-masters.js';
@@ -45,15 +43,6 @@ describe.each(Object.entries(sources))('Requests made in one turn (%s)', (_, sou
     expect(await scriptsRun()).toBe(before + 5);
   });
 
-  it('are answered by one number if all are granted, which a client decodes sooner', async () => {
-    const run = (...requests: readonly string[][]): Promise<unknown> =>
-      operator.eval(SCRIPT.text, 0, '', 1_000, 'fences', JSON.stringify(requests));
-    const taking = (token: string, key: string): string[] => ['take', key, token, '1000'];
-    expect(await run(taking('mine', 'a'), taking('mine', 'b'))).toEqual([ALL_FREE]);
-    const held = expect.stringMatching(/^held /);
-    expect(await run(taking('other', 'a'), ['give', 'b', 'mine', 'queue'])).toEqual([held, FREE]);
-  });
-
   // Protocol 4.8
   it('fail individually if a key has the wrong type', async () => {
     await operator.hset('no lock', 'a', 'hash');
@@ -80,15 +69,6 @@ describe.each(Object.entries(sources))('Requests made in one turn (%s)', (_, sou
       { kind: 'granted', fence: next },
     ]);
     expect(await operator.exists('b')).toBe(0);
-  });
-
-  it('are all refused, each with its own answer, if the server refuses the command', async () => {
-    await operator.call('ACL', 'SETUSER', 'default', '-evalsha');
-    const answers = await Promise.all([ask(master, acquiring(['a', 'b'], 'mine')), ask(master, inspecting('a'))]);
-    expect(answers).toMatchObject([
-      { kind: 'refused', code: 'NOPERM' },
-      { kind: 'refused', code: 'NOPERM' },
-    ]);
   });
 
   async function scriptsRun(): Promise<number> {

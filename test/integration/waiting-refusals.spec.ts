@@ -45,11 +45,6 @@ describe('Waiting at masters that refuse commands', () => {
     expect(await crowd.queued('k')).toEqual([0, 0, 0]);
   });
 
-  it('works without permission to publish alone', async () => {
-    await restrict('-publish');
-    await expectTurns();
-  });
-
   it('wakes the next waiter without permission to count subscribers', async () => {
     await restrict('-pubsub');
     const lock = await crowd.lockOnAll(holder, 'k', '20s');

@@ -16,7 +16,6 @@ export class CountingMaster implements Master {
   calls = 0;
   /** Requests that have no answer yet. */
   pending = 0;
-  mostPending = 0;
 
   constructor(private readonly inner: Master) {}
 
@@ -27,7 +26,6 @@ export class CountingMaster implements Master {
   ask(request: MasterRequest, reply: ReplyCallback): void {
     this.asked[request.op]++;
     this.pending++;
-    this.mostPending = Math.max(this.mostPending, this.pending);
     this.inner.ask(request, (answer) => {
       this.pending--;
       reply(answer);

@@ -144,12 +144,7 @@ export class Crowd implements AsyncDisposable {
     await eventually(async () => (await this.queued(resource)).reduce((sum, some) => sum + some, 0) >= count);
   }
 
-  /** The server with the queue of a resource. At least one process must be in the queue. */
-  async gateOf(resource: string): Promise<Masters['servers'][number]> {
-    return this.masters.servers[await this.indexOfHomeMaster(resource)]!;
-  }
-
-  /** The index of that server. */
+  /** The index of the server with the queue of a resource. At least one process must be in the queue. */
   async indexOfHomeMaster(resource: string): Promise<number> {
     return (await this.queued(resource)).findIndex((count) => count > 0);
   }

@@ -1,11 +1,6 @@
 import { eventually } from './eventually.js';
 import type { Contender } from './redlocks.js';
 
-/** In milliseconds. */
-export const TTL = 3_000;
-// Speed does not matter here. A machine that is busy with other tests must not cause lost votes.
-export const OPTIONS = { ttl: TTL, maxTtl: TTL, masterTimeout: 500 };
-export const GUARDED = { ...OPTIONS, restartGuard: true };
 export const MARKER = 'lock:\0run';
 
 /** The states of the masters, as a process sees them. */
