@@ -77,23 +77,6 @@ describe('A cluster of three primaries with a replica each', () => {
     );
   });
 
-  it('gives permits, shared locks and growing fencing tokens', async () => {
-    await using holder = await contender();
-    await using other = await contender();
-    const permits = await Promise.all([holder, other].map((one) => one.acquire('pool', undefined, { permits: 2 })));
-    await expect(other.acquire('pool', undefined, { permits: 2, wait: 0 })).rejects.toThrow(/held/);
-    const readers = await Promise.all([holder, other].map((one) => one.acquire('page', undefined, { mode: 'shared' })));
-    await expect(other.acquire('page', undefined, { wait: 0 })).rejects.toThrow(/held/);
-    await Promise.all([...permits, ...readers].map((lock) => lock.release()));
-    const tokens: number[] = [];
-    for (const one of [holder, other, holder]) {
-      await using lock = await one.acquire('page', undefined, { wait: '10s' });
-      tokens.push(await lock.fencingToken());
-    }
-    expect(tokens).toEqual([...tokens].sort((a, b) => a - b));
-    expect(new Set(tokens).size).toBe(3);
-  });
-
   it('is examined and searched by the command line', async () => {
     await using holder = await contender();
     await using _lock = await holder.acquire('seen:1');

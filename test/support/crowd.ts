@@ -5,7 +5,6 @@ import type { AcquireOptions, RedlockOptions } from '../../lib/settings/options.
 import type { Random } from '../../lib/redlock/holder.js';
 import { SystemRandom } from '../../lib/runtime/system.js';
 import { redisMasters } from '../../lib/redis/master-source.js';
-import type { RedisMasterSource } from '../../lib/redis/source.interface.js';
 import { contextOf } from './context.js';
 import { CountingMaster } from './counting-master.js';
 import { eventually } from './eventually.js';
@@ -22,23 +21,12 @@ export class Patience extends SystemRandom {
 
 /** A contender that counts its requests. To the masters it is a separate process. */
 export class CountingContender extends Contender {
-  private constructor(
+  constructor(
     readonly counting: readonly CountingMaster[],
     options?: RedlockOptions,
     random?: Random,
   ) {
     super(counting, options, undefined, random);
-  }
-
-  static async over(
-    sources: readonly RedisMasterSource[],
-    options?: RedlockOptions,
-    random?: Random,
-  ): Promise<CountingContender> {
-    const counting = redisMasters('masters', sources, contextOf(options)).map((master) => new CountingMaster(master));
-    const contender = new CountingContender(counting, options, random);
-    await contender.redlock.masters.connect(10_000);
-    return contender;
   }
 
   /** Requests to all masters since the last `reset`. */
@@ -95,8 +83,12 @@ export class Crowd implements AsyncDisposable {
       // A killed master is not an error for the operator's connection.
       return client.on('error', () => undefined);
     });
-    const all = Array.from({ length: contenders }, () => CountingContender.over(used.urls, options, random));
-    return new Crowd(used, await Promise.all(all), clients, started);
+    const all = Array.from({ length: contenders }, () => {
+      const counting = redisMasters('masters', used.urls, contextOf(options)).map((each) => new CountingMaster(each));
+      return new CountingContender(counting, options, random);
+    });
+    await Promise.all(all.map(({ redlock }) => redlock.masters.connect(10_000)));
+    return new Crowd(used, all, clients, started);
   }
 
   get requests(): number {
