@@ -152,14 +152,6 @@ describe('Masters with the guard', () => {
     await lock.release();
   });
 
-  it('wait once: a process that meets them later does not begin the wait anew', async () => {
-    await allVote(contender);
-    const before = await command(masters.servers[0]!.port, 'HGETALL', MARKER);
-    await using second = await Contender.on(masters.urls, GUARDED);
-    expect(states(second)).toEqual(['voting', 'voting', 'voting']);
-    expect(await command(masters.servers[0]!.port, 'HGETALL', MARKER)).toEqual(before);
-  });
-
   it('lose no request and no vote after SCRIPT FLUSH', async () => {
     await allVote(contender);
     for (let i = 0; i < 20; i++) {

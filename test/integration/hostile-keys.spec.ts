@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { Redis } from 'ioredis';
+import { describe, expect, it, jest } from '@jest/globals';
 import { LockNotAcquiredError } from '../../lib/waiting/lock-not-acquired.error.js';
 import { names } from '../support/hostile.js';
-import { type Masters, startMasters } from '../support/masters.js';
+import { withClient } from '../support/command.js';
 import { fc } from '../support/properties.js';
 import { Contender } from '../support/redlocks.js';
+import { sharedMasters } from './support/shared-masters.js';
 
 jest.setTimeout(60_000);
 
@@ -13,21 +13,12 @@ const LONGEST = 2 ** 16;
 const PATIENT = { ttl: '30s', masterTimeout: '5s', maxTtl: '30s' } as const;
 
 describe('Odd names on a real server', () => {
-  let masters: Masters;
-  let client: Redis;
-
-  beforeAll(async () => {
-    masters = await startMasters(1);
-    client = new Redis(masters.servers[0]!.port, '127.0.0.1');
-  });
-  afterAll(async () => {
-    client.disconnect();
-    await masters.stop();
-  });
+  const masters = sharedMasters(1);
 
   /** Names of all keys, decoded from bytes. */
   async function keys(): Promise<string[]> {
-    return (await client.keysBuffer('*')).map((key) => key.toString('utf8'));
+    const found = await withClient(masters.servers[0]!.port, (client) => client.keysBuffer('*'));
+    return found.map((key) => key.toString('utf8'));
   }
 
   it('are one resource exactly when the strings are equal', async () => {

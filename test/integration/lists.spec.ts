@@ -1,24 +1,14 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { LockNotAcquiredError, QuorumUnavailableError } from '../../lib/errors.js';
 import { Contender } from '../support/redlocks.js';
 import { sharedMasters } from './support/shared-masters.js';
 
 const masters = sharedMasters(5);
 
-let contenders: Contender[];
-
-beforeEach(() => {
-  contenders = [];
-});
-
-afterEach(() => Promise.all(contenders.map((contender) => contender.close())));
-
 /** An instance whose list has these masters of five. */
-async function instanceWith(numbers: readonly number[], restartGuard = false): Promise<Contender> {
+function instanceWith(numbers: readonly number[], restartGuard = false): Promise<Contender> {
   const urls = numbers.map((number) => masters.urls[number - 1]!);
-  const contender = await Contender.on(urls, { ttl: '10s', maxTtl: '1m', restartGuard });
-  contenders.push(contender);
-  return contender;
+  return Contender.on(urls, { ttl: '10s', maxTtl: '1m', restartGuard });
 }
 
 describe('Instances with different lists of masters', () => {
@@ -28,7 +18,8 @@ describe('Instances with different lists of masters', () => {
     { from: [1, 2, 3], to: [1, 2, 3, 4] },
     { from: [1, 2, 3, 4], to: [1, 2, 3, 4, 5] },
   ])('exclude each other while one list has one master more: $from and $to', async ({ from, to }) => {
-    const [before, after] = [await instanceWith(from), await instanceWith(to)];
+    await using before = await instanceWith(from);
+    await using after = await instanceWith(to);
     for (const [holder, other] of [
       [before, after],
       [after, before],
@@ -40,13 +31,15 @@ describe('Instances with different lists of masters', () => {
   });
 
   it('can hold one lock at once if a step between one master and three is left out', async () => {
-    const [before, after] = [await instanceWith([1]), await instanceWith([1, 2, 3])];
+    await using before = await instanceWith([1]);
+    await using after = await instanceWith([1, 2, 3]);
     const locks = [await before.acquire('stock', '10s'), await after.acquire('stock', '10s')];
     expect(locks.map(({ isHeld }) => isHeld)).toEqual([true, true]);
   });
 
   it('go on with two masters while the first ones with three wait for the restart guard', async () => {
-    const [before, after] = [await instanceWith([1, 2]), await instanceWith([1, 2, 3], true)];
+    await using before = await instanceWith([1, 2]);
+    await using after = await instanceWith([1, 2, 3], true);
     await expect(after.acquire('stock', '10s', { wait: 0 })).rejects.toBeInstanceOf(QuorumUnavailableError);
     expect((await before.acquire('stock')).isHeld).toBe(true);
   });
