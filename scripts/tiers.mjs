@@ -53,7 +53,6 @@ const SECOND = [
   {
     paths: [
       'test/e2e/busy-process.spec.ts',
-      'test/e2e/many-jobs.spec.ts',
       'test/integration/guard-cost.spec.ts',
       'test/integration/waiting-fairness.spec.ts',
       'test/integration/waiting-faults.spec.ts',
@@ -63,7 +62,7 @@ const SECOND = [
       'they need a quiet processor; time-limit.spec.ts, waiting.spec.ts, schedule.spec.ts and guard.spec.ts have the same rules',
   },
   {
-    paths: ['test/e2e/lost-masters.spec.ts', 'test/e2e/refusing-masters.spec.ts'],
+    paths: ['test/e2e/lost-masters.spec.ts'],
     area: 'applications with lost or refusing masters',
     reason: 'they wait; refusals.spec.ts and boot.spec.ts have the short ways',
   },

@@ -1,8 +1,6 @@
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { Controller, Get, Scope, UseInterceptors } from '@nestjs/common';
+import { describe, expect, it, jest } from '@jest/globals';
+import { Controller, Scope } from '@nestjs/common';
 import {
-  type AcquireOptions,
-  type Duration,
   InjectLockService,
   type LockedMethodOptions,
   LockInterceptor,
@@ -20,39 +18,10 @@ import { fc } from '../support/properties.js';
 
 jest.setTimeout(60_000);
 
-afterEach(closeAll);
-
 /** What a caller without types could write. */
 const untyped = (value: unknown): never => value as never;
 
 describe('Validation at boot', () => {
-  /** Invalid options of a decorator and of an interceptor, and what the message says after the name of their owner. */
-  const WRONG_CALLS: [unknown, object, string][] = [
-    ['5m', {}, ': ttl is 300000 ms, and must be at most maxTtl, which is 30000 ms: raise the option `maxTtl` of the '],
-    ['5s', { minHold: '7s', maxHold: '6s' }, ': minHold must be at most maxHold, which is 6000 ms, got "7s"'],
-    ['5s', { reentrant: 1 }, ': reentrant must be true or false, got 1'],
-    ['5s', { onLock: 'skip' }, ' may hold known options only (did you mean onLocked?), got "onLock"'],
-  ];
-
-  describe.each(WRONG_CALLS)('The ttl %j with the options %j is refused at boot', (ttl, options, message) => {
-    it('on @WithLock, with the name of the method', async () => {
-      const Job = jobUnder('a', { ttl: ttl as Duration, ...options });
-      const error = await refusalOf(() => boot({ imports: [new Locks(3).module()], providers: [Job] }));
-      expect(error.message).toContain(`@WithLock on Job.run${message}`);
-    });
-
-    it('on LockInterceptor, with the name of the handler', async () => {
-      @Controller()
-      class Carts {
-        @Get()
-        @UseInterceptors(LockInterceptor('cart', { ttl: ttl as Duration, ...options }))
-        get(): void {}
-      }
-      const error = await refusalOf(() => boot({ imports: [new Locks(3).module()], controllers: [Carts] }));
-      expect(error.message).toContain(`LockInterceptor on Carts.get${message}`);
-    });
-  });
-
   describe('Invalid options are found at boot on', () => {
     const Wrong = jobUnder('a', '2h');
 
@@ -136,38 +105,6 @@ describe('Hostile options', () => {
         }),
         { numRuns: 500 },
       );
-    });
-
-    it('given to the service locks, or is refused by name, and nothing is left', async () => {
-      const locks = new Locks(3);
-      const service = (await boot({ imports: [locks.module()] })).get(LockService);
-      let ran = 0;
-      await fc.assert(
-        fc.asyncProperty(
-          anything,
-          fc.option(anything, { nil: undefined }),
-          optionObjects(CALL_OPTIONS),
-          async (...given) => {
-            const [resource, ttl, options] = given.map((boxed) => boxed?.value) as [
-              string,
-              number,
-              AcquireOptions | undefined,
-            ];
-            for (const call of [
-              async () => (await service.acquire(resource, options)).release(),
-              async () => (await service.tryAcquire(resource, options))?.release(),
-              async () => (await service.tryAcquire('b', ttl))?.release(),
-              async () => service.inspect(resource),
-              () => service.withLock('c', options, () => ran++),
-            ]) {
-              await attempt<unknown>(call);
-            }
-          },
-        ),
-        { numRuns: 300 },
-      );
-      expect(ran).toBeGreaterThan(0);
-      await locks.expectNothingLeft();
     });
 
     it('given to a decorator or an interceptor is accepted, or refused by name at once', async () => {

@@ -8,18 +8,17 @@ import {
   RedlockModule,
   type RedlockModuleOptions,
 } from 'nestjs-redlock';
+import { command } from '../support/command.js';
 import { deadPort } from '../support/dead-port.js';
 import { eventually } from '../support/eventually.js';
 import { type Masters, startMasters } from '../support/masters.js';
 import { sharedMasters } from '../integration/support/shared-masters.js';
 import { boot, closeAll, logs } from './support/applications.js';
-import { command, withClient } from '../support/command.js';
 import { MISTAKES, PASSWORD, startMistakes } from '../support/mistakes.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ManualClock } from 'nestjs-redlock/testing';
 import { outcomeOf } from './support/deferred.js';
-import { jobUnder, Locks } from './support/locks.js';
+import { Locks } from './support/locks.js';
 import { throwing } from '../support/throwing.js';
 import { shared } from '../support/shared.js';
 
@@ -100,19 +99,6 @@ describe('Boot on real masters', () => {
     await eventually(() => handles().length <= before.length);
   });
 
-  it('closes its connections when invalid options of a decorator end the boot', async () => {
-    const imports = [RedlockModule.forRoot([...urls])];
-    await expect(boot({ imports, providers: [jobUnder('a', '2h')] })).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
-    await eventually(() => handles().length <= before.length);
-  });
-
-  it('closes the connections of all services when one of them ends the boot', async () => {
-    const services = ['a', 'b'].map((name) => RedlockModule.forRoot({ name, masters: urls, restartGuard: false }));
-    const Job = jobUnder('job', { ttl: 9, service: 'a' });
-    await expect(boot({ imports: services, providers: [Job] })).rejects.toThrow('ttl');
-    await expect(boot({ imports: services.reverse(), providers: [Job] })).rejects.toThrow('ttl');
-  });
-
   it('with lazyConnect boots without masters, fails calls, and locks as soon as a majority is up', async () => {
     const dead = await deadUrls(1);
     const app = await start({ masters: dead, lazyConnect: true, wait: 0 });
@@ -131,8 +117,6 @@ describe('Problems at boot', () => {
   const start = (options: RedlockModuleOptions) => boot({ imports: [RedlockModule.forRoot(options)] });
 
   const mistakes = shared(startMistakes);
-  afterEach(closeAll);
-
   it('A boot with a problem that waiting cannot end fails long before connectTimeout, names the problem, and does not recommend lazyConnect', async () => {
     const source = mistakes().sourceOf('a wrong password');
     const error = await outcomeOf(start({ masters: [source], connectTimeout: NEVER }));
@@ -192,18 +176,6 @@ describe('Problems at boot', () => {
     });
   });
 
-  it('A master whose password is corrected while the application waits is used as soon as the server accepts the login', async () => {
-    await using masters = await startMasters(1);
-    const [{ port }] = masters.servers as [(typeof masters.servers)[0]];
-    await command(port, 'CONFIG', 'SET', 'requirepass', 'other');
-    const app = await start({ masters: [{ host: '127.0.0.1', port, password: PASSWORD }], lazyConnect: true });
-    const stateOf = () => app.get(LockService).status().masters[0];
-    await eventually(() => stateOf()?.state === 'refused');
-    expect(stateOf()?.reason).toBe(MISTAKES['a wrong password']);
-    await withClient(port, (client) => client.config('SET', 'requirepass', PASSWORD), { password: 'other' });
-    await eventually(() => stateOf()?.state === 'voting');
-  });
-
   describe('A masterTimeout that is shorter than a round trip', () => {
     const masters = sharedMasters(3);
 
@@ -240,36 +212,6 @@ describe('Problems at boot', () => {
       await eventually(() => logs.some((line) => line.includes('too short')));
       expect(logs.filter((line) => line.includes('too short'))).toHaveLength(1);
     });
-  });
-});
-
-describe('An application whose connections are killed again and again', () => {
-  afterEach(closeAll);
-
-  it('logs the first loss and the last recovery of each master, and not every one in between', async () => {
-    await using masters = await startMasters(3);
-    const options = { masters: [...masters.urls], restartGuard: false, drainTimeout: 0 };
-    const locks = (await boot({ imports: [RedlockModule.forRoot(options)] })).get(LockService);
-    await eventually(() => logs.some((line) => line.includes('locks are available')));
-    logs.length = 0;
-    const operators = masters.servers.map(({ port }) => new Redis(port, '127.0.0.1'));
-    for (let kills = 0; kills < 150; kills++) {
-      await Promise.all(
-        operators.map((operator) => operator.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')),
-      );
-      // The storm itself needs its time.
-      await sleep(20);
-    }
-    operators.forEach((operator) => operator.disconnect());
-    const names = masters.servers.map(({ port }) => `127.0.0.1:${port}`);
-    const linesOf = (name: string): string[] =>
-      logs.filter((line) => new RegExp(`(?:to|master) ${name}\\b`).test(line));
-    const quorum = (): string[] => logs.filter((line) => /no lock can be taken|locks can be taken again/.test(line));
-    const isCalm = (): boolean => names.every((name) => linesOf(name).at(-1)?.startsWith('log connected to ') ?? false);
-    await eventually(() => isCalm() && locks.status().canVote, 30_000);
-    await eventually(() => quorum().at(-1)?.startsWith('log locks can be taken again') ?? true, 30_000);
-    for (const name of names) expect(linesOf(name)[0]).toMatch(/^warn lost the connection to /);
-    for (const lines of [...names.map(linesOf), quorum()]) expect(lines.length).toBeLessThan(16);
   });
 });
 

@@ -1,12 +1,14 @@
-import 'reflect-metadata';
-import { afterAll, afterEach, expect, it } from '@jest/globals';
-import { Injectable } from '@nestjs/common';
+import { defaultMaxListeners, getEventListeners } from 'node:events';
+import { afterAll, afterEach, expect, it, jest } from '@jest/globals';
+import { Injectable, type Type } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
 import { LockService, RedlockModule, WithLock } from 'nestjs-redlock';
-import { type JobRun, LockedCron, RedlockScheduleModule } from 'nestjs-redlock/schedule';
+import { type JobRun, LockedCron, LockedInterval, RedlockScheduleModule } from 'nestjs-redlock/schedule';
+import { ManualClock } from 'nestjs-redlock/testing';
 import { DelayingProxy } from '../benchmark/proxy/delaying-proxy.mjs';
 import { sharedMasters } from '../integration/support/shared-masters.js';
-import { boot, closeAll, logs } from './support/applications.js';
+import { boot, logs } from './support/applications.js';
+import { Locks } from './support/locks.js';
 
 /** Longer and shorter than `masterTimeout`, in milliseconds. */
 const BLOCKS = [20, 450, 80, 420, 150, 450, 40, 430];
@@ -54,7 +56,9 @@ const sleep = (milliseconds: number) => new Promise<void>((resolve) => setTimeou
 const masters = sharedMasters(3);
 const proxies: DelayingProxy[] = [];
 
-afterEach(closeAll);
+afterEach(() => {
+  jest.restoreAllMocks();
+});
 afterAll(() => Promise.all(proxies.map((proxy) => proxy.end())));
 
 /** An application whose masters are this far away. */
@@ -103,3 +107,42 @@ it('A process that computes in blocks loses no run of its jobs, and finds fault 
   expect(votes).not.toContain(false);
   expect(logs.filter((line) => /^(?:warn|error)/.test(line))).toEqual([]);
 }, 120_000);
+
+/** A class with one job. */
+function jobOf(name: string, ran: string[]): Type {
+  @Injectable()
+  class Job {
+    @LockedInterval('1m', { name })
+    async run(): Promise<void> {
+      ran.push(name);
+      await Promise.resolve();
+    }
+  }
+  return Job;
+}
+
+it('Hundreds of jobs leave no signal with more listeners than Node takes for a leak', async () => {
+  const signals = new Set<EventTarget>();
+  let most = 0;
+  const { value: listen } = Object.getOwnPropertyDescriptor(EventTarget.prototype, 'addEventListener') as {
+    readonly value: EventTarget['addEventListener'];
+  };
+  jest.spyOn(EventTarget.prototype, 'addEventListener').mockImplementation(function (this: EventTarget, ...args) {
+    Reflect.apply(listen, this, args);
+    signals.add(this);
+    most = Math.max(most, getEventListeners(this, args[0]).length);
+  });
+  const [count, minute] = [200, 60_000];
+  const clock = new ManualClock(Date.UTC(2026, 0, 1, 0, 0, 30));
+  const locks = new Locks(3, { clock, drainTimeout: 0 });
+  const ran: string[] = [];
+  for (const instance of ['a', 'b']) {
+    const providers = Array.from({ length: count }, (_, index) => jobOf(`job${index}`, ran));
+    await boot({ imports: [locks.module({ instance }), ScheduleModule.forRoot(), RedlockScheduleModule], providers });
+    await clock.settle();
+  }
+  await clock.advance(2 * minute);
+  expect(ran).toHaveLength(2 * count);
+  expect(signals.size).toBeGreaterThan(count);
+  expect(most).toBeLessThanOrEqual(defaultMaxListeners);
+}, 60_000);

@@ -1,5 +1,4 @@
-import 'reflect-metadata';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import {
   Controller,
   type ExecutionContext,
@@ -11,17 +10,10 @@ import {
   UseInterceptors,
 } from '@nestjs/common';
 import { CronExpression, ScheduleModule } from '@nestjs/schedule';
-import {
-  LockInterceptor,
-  LockLostError,
-  LockService,
-  QuorumUnavailableError,
-  RedlockModule,
-  WithLock,
-} from 'nestjs-redlock';
+import { LockInterceptor, LockLostError, LockService, RedlockModule, WithLock } from 'nestjs-redlock';
 import { LockedCron, RedlockScheduleModule } from 'nestjs-redlock/schedule';
 import { eventually } from '../support/eventually.js';
-import { boot, closeAll, listen, logs } from './support/applications.js';
+import { boot, listen, logs } from './support/applications.js';
 import { ManualClock, memoryLockService, memoryMasters } from 'nestjs-redlock/testing';
 import { concat, defer, from, type Observable } from 'rxjs';
 import { ADAPTERS } from './support/adapters.js';
@@ -80,8 +72,6 @@ describe('Clocks that are set, and machines that are suspended', () => {
     }
   }
 
-  afterEach(closeAll);
-
   describe('Work whose machine was suspended for longer than its lock lasts', () => {
     it.each(['intercepted', 'decorated', 'nested'])(
       'is no success, if another process has the lock by then: %s',
@@ -129,7 +119,7 @@ describe('Clocks that are set, and machines that are suspended', () => {
   );
 });
 
-describe('A method under @WithLock', () => {
+describe('A method under LockInterceptor', () => {
   const TTL = 1_000;
   const OPTIONS = { ttl: TTL, wait: '1m' } as const;
 
@@ -207,37 +197,5 @@ describe('A method under @WithLock', () => {
         expectAllHeld(names.length);
       },
     );
-  });
-
-  @Injectable()
-  class Methods {
-    constructor(private readonly locks: LockService) {}
-
-    @WithLock((name: string) => name, OPTIONS)
-    async run(name: string): Promise<void> {
-      work(this.locks.current(name));
-      await Promise.resolve();
-    }
-
-    @WithLock((name: string) => name, { ttl: TTL, onLocked: 'skip' })
-    async skip(name: string): Promise<number | undefined> {
-      work(this.locks.current(name));
-      return Promise.resolve(1);
-    }
-  }
-
-  it('never begins under a lock that ended while another method blocked the process', async () => {
-    const app = await boot({ imports: [locks.module()], providers: [Methods] });
-    const methods = app.get(Methods);
-    await Promise.allSettled(['a', 'b', 'c'].map((name) => methods.run(name)));
-    expectAllHeld(3);
-  });
-
-  it('does not begin under a lock that ended before, and is not skipped in silence, if it does not wait', async () => {
-    const app = await boot({ imports: [locks.module()], providers: [Methods] });
-    const methods = app.get(Methods);
-    const [, second] = await Promise.allSettled([methods.skip('a'), methods.skip('b')]);
-    expect(second).toMatchObject({ status: 'rejected', reason: expect.any(QuorumUnavailableError) });
-    expectAllHeld(1);
   });
 });

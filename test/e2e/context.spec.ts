@@ -1,6 +1,13 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get, Injectable, UseInterceptors } from '@nestjs/common';
-import { LockInterceptor, LockReentryError, LockService, WithLock, type WithLockOptions } from 'nestjs-redlock';
+import {
+  type HeldLock,
+  LockInterceptor,
+  LockReentryError,
+  LockService,
+  WithLock,
+  type WithLockOptions,
+} from 'nestjs-redlock';
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
 import type { IncomingMessage } from 'node:http';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -107,18 +114,6 @@ describe('A nested call for a resource that its call chain holds', () => {
     it('does not separate them: both are inside the one lock, and an update is lost', async () => {
       await service.withLock('stock', '5s', () => Promise.all([take(), take()]));
       expect(stock).toBe(9);
-    });
-
-    it('separates them if they run one after the other, or take their own locks', async () => {
-      await service.withLock('stock', '5s', async () => {
-        await take();
-        await take();
-      });
-      expect(stock).toBe(8);
-      const [one, other] = [take(), take()];
-      await locks.clock.advance(1_000);
-      await Promise.all([one, other]);
-      expect(stock).toBe(6);
     });
   });
 
@@ -272,3 +267,65 @@ it.each(ADAPTERS)(
     }
   },
 );
+
+it('A process knows the locks, shared locks and permits that it holds now, and which method holds them', async () => {
+  const seen: (readonly HeldLock[])[] = [];
+  @Injectable()
+  class Orders {
+    constructor(private readonly service: LockService) {}
+
+    @WithLock((id: string) => `order:${id}`)
+    async ship(_id: string): Promise<void> {
+      seen.push(this.service.held());
+    }
+  }
+  const app = await boot({ imports: [locks.module()], providers: [Orders] });
+  service = app.get(LockService);
+  expect(service.held()).toEqual([]);
+
+  const since = new Date(locks.clock.read().wall);
+  const shared = await service.acquire(['a', 'b'], { mode: 'shared', ttl: '10s' });
+  const permit = await service.acquire('stripe', { permits: 2, ttl: '5s' });
+  await app.get(Orders).ship('7');
+  const common = { since, remaining: expect.any(Number) };
+  const own = { ...common, caller: undefined };
+  expect(seen).toEqual([
+    [
+      { ...own, resources: ['a', 'b'], mode: 'shared', slot: undefined },
+      { ...own, resources: ['stripe'], mode: 'exclusive', slot: permit.slot },
+      { ...common, resources: ['order:7'], mode: 'exclusive', slot: undefined, caller: '@WithLock on Orders.ship' },
+    ],
+  ]);
+  expect(seen[0]![0]!.remaining).toBe(shared.remaining());
+
+  // One that has ended is not held, whether or not it was released.
+  await locks.clock.advance(6_000);
+  expect(service.held().map(({ resources }) => resources)).toEqual([['a', 'b']]);
+  await shared.release();
+  expect(service.held()).toEqual([]);
+  await permit.release();
+});
+
+it('A lock knows for how long its call has waited, and in how many attempts', async () => {
+  const [one, other] = [service, (await boot({ imports: [locks.module()] })).get(LockService)];
+  const first = await one.acquire('a', { ttl: '10s' });
+  expect([first.waited, first.attempts]).toEqual([0, 1]);
+  const [here, elsewhere] = [one, other].map((each) => each.acquire('a', { wait: '20s', ttl: '10s' }));
+  await locks.clock.advance(3_000);
+  await first.release();
+  await locks.clock.advance(100);
+  const second = await Promise.race([here!, elsewhere!]);
+  expect(second.waited).toBeGreaterThanOrEqual(2_900);
+  expect(second.waited).toBeLessThanOrEqual(3_100);
+  await second.release();
+  await locks.clock.advance(100);
+  for (const lock of await Promise.all([here!, elsewhere!])) await lock.release();
+  expect((await elsewhere!).attempts).toBeGreaterThan(1);
+});
+
+it('A process without locking holds none', async () => {
+  service = (await boot({ imports: [locks.module({ enabled: false })] })).get(LockService);
+  const lock = await service.acquire('a', '10s');
+  expect(service.held()).toEqual([]);
+  await lock.release();
+});

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import {
   type ArgumentsHost,
   type CanActivate,
@@ -26,10 +26,8 @@ import { LockInterceptor, WithLock } from 'nestjs-redlock';
 import { Elections, Leader, type Leadership, RedlockLeaderModule } from 'nestjs-redlock/leader';
 import { JobHistory, LockedInterval, RedlockScheduleModule } from 'nestjs-redlock/schedule';
 import { ManualClock } from 'nestjs-redlock/testing';
-import { closeAll, listen, refusalOf } from './support/applications.js';
+import { listen, refusalOf } from './support/applications.js';
 import { Locks } from './support/locks.js';
-
-afterEach(closeAll);
 
 /** What an enhancer of each kind can be, and how it is given to a controller. */
 class Methods implements CanActivate, PipeTransform, ExceptionFilter, NestMiddleware {
@@ -165,22 +163,18 @@ it('The jobs of a guard that is given to the application run', async () => {
   expect(guard.ran).toContain('job');
 });
 
-it('A guard of two modules, of which each has its own, is refused for its jobs', async () => {
-  @Injectable()
+it.each<[string, Scope, string]>([
+  ['of two modules that each have one', Scope.DEFAULT, 'is its class a provider or an enhancer of several modules'],
+  ['that is made for each request', Scope.REQUEST, 'needs a singleton: remove the scope of the class'],
+])('A guard %s is refused for its jobs', async (_, scope, advice) => {
+  @Injectable({ scope })
   class Guard extends Methods {}
   @Module({ controllers: [decorated(UseGuards(Guard))] })
   class One {}
   @Module({ controllers: [decorated(UseGuards(Guard))] })
   class Another {}
   const { message } = await refusalOf(() => listenWith({ imports: [One, Another] }));
-  expect(message).toContain('is its class a provider or an enhancer of several modules, both, or extended by several?');
-});
-
-it('A guard that is made for each request is refused for its jobs', async () => {
-  @Injectable({ scope: Scope.REQUEST })
-  class Guard extends Methods {}
-  const { message } = await refusalOf(() => listenWith({ controllers: [decorated(UseGuards(Guard))] }));
-  expect(message).toContain('needs a singleton: remove the scope of the class');
+  expect(message).toContain(advice);
 });
 
 describe('What Nest makes after the boot', () => {

@@ -1,12 +1,23 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { type DynamicModule, Injectable, Module, type OnModuleInit } from '@nestjs/common';
+import {
+  applyDecorators,
+  type DynamicModule,
+  Injectable,
+  Module,
+  type ModuleMetadata,
+  type OnApplicationBootstrap,
+  type OnModuleDestroy,
+  type OnModuleInit,
+  type Type,
+} from '@nestjs/common';
 import { LazyModuleLoader, NestFactory } from '@nestjs/core';
 import { Transport } from '@nestjs/microservices';
 import { ScheduleModule } from '@nestjs/schedule';
-import { Test } from '@nestjs/testing';
+import { Test, type TestingModule } from '@nestjs/testing';
 import { LockService, RedlockModule } from 'nestjs-redlock';
-import { Leader, RedlockLeaderModule } from 'nestjs-redlock/leader';
-import { LockedCron, RedlockScheduleModule } from 'nestjs-redlock/schedule';
+import { Elections, Leader, type Leadership, RedlockLeaderModule } from 'nestjs-redlock/leader';
+import { type JobRun, LockedCron, LockedInterval, RedlockScheduleModule } from 'nestjs-redlock/schedule';
+import { ManualClock } from 'nestjs-redlock/testing';
 import { sharedMasters } from '../integration/support/shared-masters.js';
 import { command } from '../support/command.js';
 import { compileLibrary, start } from '../support/compiled.js';
@@ -17,7 +28,7 @@ import { shared } from '../support/shared.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { boot, closeAll, compile } from './support/applications.js';
 import { type Deferred, deferred, outcomeOf } from './support/deferred.js';
-import { LocksPerTest } from './support/locks.js';
+import { Locks, LocksPerTest } from './support/locks.js';
 
 const QUIET = { logger: false, abortOnError: false };
 // Nest declares it as a class.
@@ -128,7 +139,6 @@ describe('An application that is closed while it boots', () => {
   const locks = new LocksPerTest(1);
   let initializing: Deferred;
   let go: Deferred;
-  afterEach(closeAll);
 
   @Injectable()
   class Slow implements OnModuleInit {
@@ -176,4 +186,107 @@ describe('An application that is closed while it boots', () => {
     expect(locks.clock.pendingTimers).toBe(0);
     server!.resume();
   });
+});
+
+const later = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 5));
+let seen: string[] = [];
+let clock: ManualClock;
+
+/** A module with a method that lasts until it is asked to end, and that its object awaits. */
+function featureOf(decorator: MethodDecorator, ...imports: NonNullable<ModuleMetadata['imports']>): Type {
+  @Injectable()
+  class Work {
+    private done: Promise<void> | undefined;
+
+    @applyDecorators(decorator)
+    run({ signal }: Leadership | JobRun): Promise<void> {
+      seen.push('the method begins');
+      return (this.done = new Promise((resolve) =>
+        signal.addEventListener('abort', () => {
+          seen.push('the signal aborts');
+          resolve();
+        }),
+      ));
+    }
+
+    async onModuleDestroy(): Promise<void> {
+      await this.done;
+      seen.push('the method has ended');
+    }
+  }
+  @Module({ imports, providers: [Work] })
+  class Feature {}
+  return Feature;
+}
+
+const OutboxModule = featureOf(Leader('outbox') as MethodDecorator, RedlockLeaderModule);
+const ReportModule = featureOf(
+  LockedInterval('1s', { name: 'report' }) as MethodDecorator,
+  ...[ScheduleModule.forRoot(), RedlockScheduleModule],
+);
+
+/** In the root module: the last to boot, and the first to be destroyed. */
+@Injectable()
+class Root implements OnApplicationBootstrap, OnModuleDestroy {
+  async onApplicationBootstrap(): Promise<void> {
+    await clock.advance(2_000);
+    seen.push('the application is ready');
+  }
+
+  async onModuleDestroy(): Promise<void> {
+    seen.push('the application is being destroyed');
+    await later();
+  }
+}
+
+@Injectable()
+class Broken {
+  async onApplicationBootstrap(): Promise<void> {
+    await later();
+    throw new Error('no database');
+  }
+}
+
+function bootBeside(feature: Type, root: Type): Promise<TestingModule> {
+  clock = new ManualClock();
+  const locks = new Locks(3, { clock, drainTimeout: 0 });
+  return boot({ imports: [locks.module(), feature], providers: [root] });
+}
+
+afterEach(() => {
+  seen = [];
+});
+
+describe.each([
+  ['@Leader', OutboxModule],
+  ['@LockedInterval', ReportModule],
+])('A method under %s', (_, feature) => {
+  it('runs after all hooks of the boot, and is asked to end before all hooks of the shutdown', async () => {
+    const app = await bootBeside(feature, Root);
+    await clock.advance(1_100);
+    expect(seen).toEqual(['the application is ready', 'the method begins']);
+    seen = [];
+    await app.close();
+    expect(seen).toEqual(['the signal aborts', 'the application is being destroyed', 'the method has ended']);
+  });
+
+  it('does not run after a boot that has failed', async () => {
+    await expect(bootBeside(feature, Broken)).rejects.toThrow('no database');
+    await clock.advance(3_000);
+    expect(seen).toEqual([]);
+  });
+});
+
+@Injectable()
+class Asking implements OnModuleInit {
+  constructor(private readonly elections: Elections) {}
+
+  onModuleInit(): void {
+    seen.push(`leads: ${this.elections.isLeader('outbox')}`);
+  }
+}
+
+it('An instance knows during its boot that it does not lead yet', async () => {
+  await bootBeside(OutboxModule, Asking);
+  expect(seen).toEqual(['leads: false']);
 });

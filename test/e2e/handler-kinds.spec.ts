@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import {
   applyDecorators,
   type CallHandler,
@@ -19,7 +19,7 @@ import { Leader, RedlockLeaderModule } from 'nestjs-redlock/leader';
 import { LockedCron, RedlockScheduleModule } from 'nestjs-redlock/schedule';
 import { HANDLERS } from '../../lib/nest/handlers.js';
 import { eventually } from '../support/eventually.js';
-import { boot, closeAll, listen, logs, refusalOf } from './support/applications.js';
+import { boot, listen, logs, refusalOf } from './support/applications.js';
 import { EXAMPLES, fieldOf, graphql, resolving } from './support/handler-examples.js';
 import { Locks } from './support/locks.js';
 
@@ -31,7 +31,6 @@ beforeEach(() => {
   ran = intercepted = 0;
   locks = new Locks();
 });
-afterEach(closeAll);
 
 const run = (): void => {
   ran++;
@@ -138,7 +137,7 @@ const unknown = (where: string, name: string) =>
   'Write @WithLock(key, options) on the method instead';
 
 describe('LockInterceptor boots with a warning', () => {
-  it('on a method of a controller that is no handler', async () => {
+  it('on a method of a controller that is no handler, and on a class without one', async () => {
     @Controller()
     class Carts {
       @Get()
@@ -147,8 +146,13 @@ describe('LockInterceptor boots with a warning', () => {
       @Locked
       helper(): void {}
     }
-    await boot(withLocks({ controllers: [Carts] }));
-    expect(warnings()).toEqual([unknown('Carts.helper', 'Carts.helper')]);
+    @Injectable()
+    @Locked
+    class Whole {
+      run(): void {}
+    }
+    await boot(withLocks({ controllers: [Carts], providers: [Whole] }));
+    expect(warnings()).toEqual([unknown('class Whole', 'Whole.run'), unknown('Carts.helper', 'Carts.helper')]);
   });
 
   it('on what is a handler elsewhere', async () => {
@@ -270,39 +274,17 @@ describe('LockInterceptor on a method of a controller that its objects replace',
     expect(warnings()).toEqual([warning.replaceAll('Carts', controller.name)]);
   });
 
-  it('boots without one if the class has the interceptor', async () => {
-    @Controller()
-    @UseInterceptors(LockInterceptor('cart'))
-    class Carts {
-      constructor() {
-        this.run = this.run.bind(this);
-      }
+  @Controller({ scope: Scope.REQUEST })
+  class Inherited extends Base {}
+  @Controller()
+  @UseInterceptors(LockInterceptor('cart'))
+  class OnClass extends Bound {}
 
-      @Get('run')
-      run(): void {
-        held = locks.held;
-      }
-    }
-    const { url } = await listen(withLocks({ controllers: [Carts] }));
-    await fetch(`${url}/run`);
-    expect(held).toBe(true);
-    expect(warnings()).toEqual([]);
-  });
-});
-
-describe('LockInterceptor locks', () => {
-  it('handlers that a controller inherits, of a request scope, too', async () => {
-    let held: unknown;
-    class Base {
-      @Get('run')
-      @Locked
-      run(): void {
-        held = locks.held;
-      }
-    }
-    @Controller({ scope: Scope.REQUEST })
-    class Carts extends Base {}
-    const { url } = await listen(withLocks({ controllers: [Carts] }));
+  it.each([
+    ['it is inherited, in a request scope, too', Inherited],
+    ['the class has the interceptor', OnClass],
+  ])('boots without one, and locks, if %s', async (_, controller) => {
+    const { url } = await listen(withLocks({ controllers: [controller] }));
     expect((await fetch(`${url}/run`)).status).toBe(200);
     expect(held).toBe(true);
     expect(warnings()).toEqual([]);

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import {
   applyDecorators,
-  Body,
   type CanActivate,
   Controller,
   type ExecutionContext,
@@ -11,17 +10,14 @@ import {
   Injectable,
   Param,
   Post,
+  Query,
   SetMetadata,
   UseGuards,
   UseInterceptors,
 } from '@nestjs/common';
 import { OnEvent } from '@nestjs/event-emitter';
-import { EventPattern } from '@nestjs/microservices';
-import { Cron, Interval, ScheduleModule, Timeout } from '@nestjs/schedule';
-import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
+import { Cron } from '@nestjs/schedule';
 import { LockInterceptor, LockService, WithLock } from 'nestjs-redlock';
-import { Leader, RedlockLeaderModule } from 'nestjs-redlock/leader';
-import { LockedInterval, RedlockScheduleModule } from 'nestjs-redlock/schedule';
 import { memoryLockService } from 'nestjs-redlock/testing';
 import { boot, closeAll, externally, listen, logs, refusalOf } from './support/applications.js';
 import { Locks } from './support/locks.js';
@@ -30,8 +26,6 @@ import { ApiOperation, ApiResponse, DocumentBuilder, SwaggerModule } from '@nest
 import { ADAPTERS } from './support/adapters.js';
 
 describe('Handlers that Nest does not intercept', () => {
-  afterEach(closeAll);
-
   const Locked = LockInterceptor('job');
 
   const bootWith = (...providers: NonNullable<Parameters<typeof boot>[0]['providers']>) =>
@@ -39,94 +33,34 @@ describe('Handlers that Nest does not intercept', () => {
 
   const messageOf = async (start: Promise<unknown>) => (await refusalOf(start)).message;
 
-  /** The metadata that @Processor of @nestjs/bullmq sets on a class. */
-  const Processor = (name: string) => SetMetadata('bullmq:processor_metadata', { name });
-
-  const refusal = (where: string, caller: string, method: string) =>
-    `LockInterceptor on ${where} cannot lock ${caller}, for which Nest runs no interceptors: it would run ` +
-    `without the lock. Write @WithLock(key, options) on the method instead, got "${method}"`;
-
   describe('LockInterceptor on a method for which Nest runs no interceptors is refused at boot', () => {
-    it.each<[string, MethodDecorator, string]>([
-      ['@Cron', Cron('0 0 1 1 *'), 'a method under @Cron, @Interval or @Timeout'],
-      ['@Interval', Interval(60_000), 'a method under @Cron, @Interval or @Timeout'],
-      ['@Timeout', Timeout(60_000), 'a method under @Cron, @Interval or @Timeout'],
-      ['@OnEvent', OnEvent('order.created'), 'a method under @OnEvent'],
-      ['@Process', SetMetadata('bull:module_queue_process', {}), 'a method under @Process'],
-      ['@OnWorkerEvent', SetMetadata('bullmq:worker_events_metadata', {}), 'a method under @OnWorkerEvent'],
-      ['@OnQueueEvent', SetMetadata('bullmq:queue_events_metadata', {}), 'a method under @OnQueueEvent'],
-    ])('%s', async (_, decorator, caller) => {
+    it('above its decorator, below it, and on its class', async () => {
       @Injectable()
       class Above {
         @UseInterceptors(Locked)
-        @decorator
+        @OnEvent('order.created')
         async run(): Promise<void> {}
       }
       @Injectable()
       class Below {
-        @decorator
+        @OnEvent('order.created')
         @UseInterceptors(Locked)
         async run(): Promise<void> {}
       }
       @Injectable()
+      @UseInterceptors(Locked)
       class OnClass {
         other(): void {}
 
-        @decorator
+        @OnEvent('order.created')
         async run(): Promise<void> {}
       }
-      UseInterceptors(Locked)(OnClass);
-
-      expect(await messageOf(bootWith(Above))).toBe(refusal('Above.run', caller, 'Above.run'));
-      expect(await messageOf(bootWith(Below))).toBe(refusal('Below.run', caller, 'Below.run'));
-      expect(await messageOf(bootWith(OnClass))).toBe(refusal('class OnClass', caller, 'OnClass.run'));
-    });
-
-    it('the process method of a BullMQ processor', async () => {
-      @Processor('mails')
-      class Mails {
-        @UseInterceptors(Locked)
-        async process(): Promise<void> {}
-      }
-      @Processor('letters')
-      @UseInterceptors(Locked)
-      class Letters {
-        async process(): Promise<void> {}
-      }
-      expect(await messageOf(bootWith(Mails))).toBe(
-        refusal('Mails.process', 'a method under @Processor', 'Mails.process'),
-      );
-      expect(await messageOf(bootWith(Letters))).toBe(
-        refusal('class Letters', 'a method under @Processor', 'Letters.process'),
-      );
-    });
-
-    it('a method of this package, and a hook', async () => {
-      @Injectable()
-      class Job {
-        @LockedInterval('1h', { name: 'x' })
-        @UseInterceptors(Locked)
-        async run(): Promise<void> {}
-      }
-      @Injectable()
-      class Reign {
-        @UseInterceptors(Locked)
-        @Leader('x')
-        async lead(): Promise<void> {}
-      }
-      @Injectable()
-      class Hooks {
-        @UseInterceptors(Locked)
-        onModuleInit(): void {}
-      }
-      const job = boot({
-        imports: [new Locks().module(), ScheduleModule.forRoot(), RedlockScheduleModule],
-        providers: [Job],
-      });
-      expect(await messageOf(job)).toBe(refusal('Job.run', 'a method under @LockedInterval', 'Job.run'));
-      const reign = boot({ imports: [new Locks().module(), RedlockLeaderModule], providers: [Reign] });
-      expect(await messageOf(reign)).toBe(refusal('Reign.lead', 'a method under @Leader', 'Reign.lead'));
-      expect(await messageOf(bootWith(Hooks))).toBe(refusal('Hooks.onModuleInit', 'a hook', 'Hooks.onModuleInit'));
+      const refusal = (where: string, method: string) =>
+        `LockInterceptor on ${where} cannot lock a method under @OnEvent, for which Nest runs no interceptors: it would run ` +
+        `without the lock. Write @WithLock(key, options) on the method instead, got "${method}"`;
+      expect(await messageOf(bootWith(Above))).toBe(refusal('Above.run', 'Above.run'));
+      expect(await messageOf(bootWith(Below))).toBe(refusal('Below.run', 'Below.run'));
+      expect(await messageOf(bootWith(OnClass))).toBe(refusal('class OnClass', 'OnClass.run'));
     });
 
     it('a method that is a route as well, of which only half of the calls would be locked', async () => {
@@ -157,25 +91,6 @@ describe('Handlers that Nest does not intercept', () => {
     });
   });
 
-  it('LockInterceptor on what nothing shows to be a handler boots with a warning', async () => {
-    @Injectable()
-    class Service {
-      @UseInterceptors(Locked)
-      async run(): Promise<void> {}
-    }
-    @Injectable()
-    @UseInterceptors(Locked)
-    class Whole {
-      async run(): Promise<void> {}
-    }
-    await bootWith(Service, Whole);
-    const advice = 'and calls of other code run without the lock. Write @WithLock(key, options) on the method instead';
-    expect(logs.filter((line) => line.startsWith('warn'))).toEqual([
-      `warn LockInterceptor on Service.run: nothing shows that Service.run is a handler, ${advice}`,
-      `warn LockInterceptor on class Whole: nothing shows that Whole.run is a handler, ${advice}`,
-    ]);
-  });
-
   describe('LockInterceptor stays allowed', () => {
     it('where something else in the class may be a handler, and beside a scheduled method without it', async () => {
       @Controller()
@@ -186,24 +101,6 @@ describe('Handlers that Nest does not intercept', () => {
 
         @Cron('0 0 1 1 *')
         async cleanUp(): Promise<void> {}
-      }
-      @Controller()
-      @UseInterceptors(Locked)
-      class Messages {
-        @EventPattern('cart')
-        onMessage(_: unknown): void {}
-
-        @OnEvent('cart')
-        onEvent(): void {}
-      }
-      @WebSocketGateway()
-      @UseInterceptors(Locked)
-      class Rooms {
-        @SubscribeMessage('join')
-        join(): void {}
-
-        @OnEvent('room.closed')
-        notify(): void {}
       }
       // Some package may wrap this method with interceptors.
       @Injectable()
@@ -230,8 +127,8 @@ describe('Handlers that Nest does not intercept', () => {
         @WithLock('cart')
         async cleanUp(): Promise<void> {}
       }
-      const controllers = [Carts, Messages, Others];
-      const app = await boot({ imports: [new Locks().module()], controllers, providers: [Rooms, Consumer] });
+      const controllers = [Carts, Others];
+      const app = await boot({ imports: [new Locks().module()], controllers, providers: [Consumer] });
       expect(app.get(LockService).status().canVote).toBe(true);
     });
 
@@ -256,7 +153,6 @@ describe('The decorated method', () => {
   beforeEach(() => {
     locks = new Locks();
   });
-  afterEach(closeAll);
 
   @Injectable()
   class SignedIn implements CanActivate {
@@ -274,24 +170,17 @@ describe('The decorated method', () => {
     }
   }
 
+  const LockedOrder = WithLock((id: string) => `order:${id}`) as MethodDecorator;
+  const RULES = [SetMetadata('role', 'admin'), UseGuards(SignedIn, HasRole), HttpCode(202), Header('x-kept', 'yes')];
+
   @Controller()
   class Orders {
-    @SetMetadata('role', 'admin')
-    @WithLock((id: string) => `order:${id}`)
-    @UseGuards(SignedIn, HasRole)
-    @HttpCode(202)
-    @Header('x-kept', 'yes')
-    @Get('above/:id')
+    @applyDecorators(Get('above/:id'), ...RULES, LockedOrder)
     async above(@Param('id') id: string): Promise<unknown> {
       return { id, locked: locks.held };
     }
 
-    @Get('below/:id')
-    @Header('x-kept', 'yes')
-    @HttpCode(202)
-    @UseGuards(SignedIn, HasRole)
-    @WithLock((id: string) => `order:${id}`)
-    @SetMetadata('role', 'admin')
+    @applyDecorators(LockedOrder, ...RULES, Get('below/:id'))
     async below(@Param('id') id: string): Promise<unknown> {
       return { id, locked: locks.held };
     }
@@ -341,6 +230,7 @@ describe('The decorated method', () => {
     });
   });
 
+  const seen: unknown[] = [];
   const tagged = Symbol('tagged');
   const Tag = (): MethodDecorator => (_, __, descriptor) => {
     Object.assign(descriptor.value as object, { [tagged]: 'own' });
@@ -352,7 +242,10 @@ describe('The decorated method', () => {
     private readonly name = 'shop';
 
     @SetMetadata('above', 1)
-    @WithLock('shop')
+    @WithLock(function (this: unknown, ...given: unknown[]) {
+      seen.push(this, ...given);
+      return 'shop';
+    })
     @SetMetadata('below', 2)
     @Tag()
     async sell(item: string, amount: number): Promise<unknown> {
@@ -372,7 +265,7 @@ describe('The decorated method', () => {
     expect(Object.keys(Object.getOwnPropertyDescriptors(Shop.prototype))).toEqual(['constructor', 'sell']);
   });
 
-  it('keeps `this`, private fields, arguments and the result', async () => {
+  it('keeps `this`, private fields, arguments and the result, and its key function has them, too', async () => {
     const app = await boot({ imports: [locks.module()], providers: [Shop] });
     await expect(app.get(Shop).sell('pen', 3)).resolves.toEqual({
       item: 'pen',
@@ -381,52 +274,13 @@ describe('The decorated method', () => {
       secret: 'private',
       held: true,
     });
-  });
-
-  it('may be named by a symbol, and composes with applyDecorators', async () => {
-    const method = Symbol('method');
-    const Locked = (key: string) => applyDecorators(SetMetadata('composed', key), WithLock(key));
-    @Injectable()
-    class Composed {
-      @Locked('composed')
-      async [method](): Promise<boolean> {
-        return locks.held;
-      }
-    }
-    const app = await boot({ imports: [locks.module()], providers: [Composed] });
-    await expect(app.get(Composed)[method]()).resolves.toBe(true);
-    expect(Reflect.getMetadata('composed', Reflect.get(Composed.prototype, method) as object)).toBe('composed');
-  });
-
-  it('passes the arguments and `this` to its key function', async () => {
-    const seen: unknown[] = [];
-    @Injectable()
-    class Keys {
-      readonly prefix = 'mine';
-
-      @WithLock(function (this: unknown, id: string, count: number) {
-        seen.push(this, id, count);
-        return id;
-      })
-      async run(id: string, count: number): Promise<string> {
-        return `${id}${count}`;
-      }
-    }
-    const app = await boot({ imports: [locks.module()], providers: [Keys] });
-    await expect(app.get(Keys).run('a', 1)).resolves.toBe('a1');
-    expect(seen).toEqual([app.get(Keys), 'a', 1]);
+    expect(seen).toEqual([app.get(Shop), 'pen', 3]);
   });
 });
 
 describe('An invalid key in a handler that another package runs', () => {
-  interface Request {
-    readonly body: { readonly order?: { readonly id?: unknown } };
-  }
-
-  const bodyOf = (context: ExecutionContext) => context.switchToHttp().getRequest<Request>().body;
-
-  /** What a key function gives that trusts a request. */
-  const trusted = (value: unknown): string => value as string;
+  /** What a key function reads that trusts a request. */
+  const idOf = (context: ExecutionContext) => context.switchToHttp().getRequest<{ query: { id: string } }>().query.id;
 
   let locks: Locks;
   let handled: number;
@@ -440,78 +294,58 @@ describe('An invalid key in a handler that another package runs', () => {
     await locks.expectNothingLeft();
   });
 
-  @Controller('orders')
+  @Controller()
   class Orders {
-    @Post('named')
-    @UseInterceptors(LockInterceptor((context) => `order:${trusted(bodyOf(context).order?.id)}`))
+    @Get('named')
+    @UseInterceptors(LockInterceptor((context) => `order:${idOf(context)}`))
     named(): void {
       handled++;
     }
 
-    @Post('bare')
-    @UseInterceptors(LockInterceptor((context) => trusted(bodyOf(context).order?.id)))
-    bare(): void {
-      handled++;
-    }
-
-    @Post('careless')
-    @UseInterceptors(
-      LockInterceptor((context) => `order:${trusted((bodyOf(context) as Required<Request['body']>).order.id)}`),
-    )
+    @Get('careless')
+    @UseInterceptors(LockInterceptor((context) => `order:${idOf(context).length}`))
     careless(): void {
       handled++;
     }
 
-    @Post('decorated')
-    @WithLock((body: Request['body']) => `order:${trusted(body.order?.id)}`)
-    async decorated(@Body() _: Request['body']): Promise<void> {
+    @Get('decorated')
+    @WithLock((id: string) => `order:${id}`)
+    async decorated(@Query('id') _: string): Promise<void> {
       handled++;
     }
   }
 
+  const MISSING =
+    'key must not contain undefined: a value that the name is made of is missing (if the word is meant, write ' +
+    'JSON.stringify(value)), got "order:undefined"';
+
   describe.each(ADAPTERS)('A request on $platform', ({ adapter }) => {
-    async function post(path: string, body: unknown) {
+    it.each([
+      [
+        'gets 400, with a line at debug level',
+        'named',
+        { statusCode: 400, message: 'Bad Request' },
+        `debug LockInterceptor on Orders.named: ${MISSING}. The client gets 400 Bad Request: if its request was complete, `,
+      ],
+      [
+        'gets 500 if the key function throws an error of its own, which is logged as any other',
+        'careless',
+        { statusCode: 500, message: 'Internal server error' },
+        'error Cannot read properties of undefined',
+      ],
+      [
+        'gets 500 for an invalid key of @WithLock, whose method has other callers than requests',
+        'decorated',
+        { statusCode: 500, message: 'Internal Server Error' },
+        `error @WithLock on Orders.decorated: ${MISSING}`,
+      ],
+    ])('%s', async (_, path, body, line) => {
       const { url } = await listen({ imports: [locks.module()], controllers: [Orders] }, adapter());
       logs.length = 0;
-      const response = await fetch(`${url}/orders/${path}`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-      });
-      const text = await response.text();
-      return { status: response.status, body: text === '' ? undefined : (JSON.parse(text) as unknown) };
-    }
-
-    it.each([
-      ['lacks a field', 'named', {}, 'must not contain undefined: a value that the name is made of is missing'],
-      ['has an empty key', 'bare', { order: { id: '' } }, 'must be a non-empty string or a non-empty array of them'],
-      ['has half a character', 'named', { order: { id: '\ud800' } }, 'must not contain half a surrogate pair'],
-    ])('that %s gets 400, with a line at debug level', async (_, path, body, requirement) => {
-      expect(await post(path, body)).toEqual({ status: 400, body: { statusCode: 400, message: 'Bad Request' } });
+      const response = await fetch(`${url}/${path}`);
+      expect(await response.json()).toEqual(body);
       expect(handled).toBe(0);
-      expect(logs).toEqual([expect.stringContaining(`debug LockInterceptor on Orders.${path}: key ${requirement}`)]);
-      expect(logs[0]).toMatch(
-        /\. The client gets 400 Bad Request: if its request was complete, check what the key function reads$/,
-      );
-    });
-
-    it('with all fields runs', async () => {
-      expect(await post('named', { order: { id: '7' } })).toMatchObject({ status: 201 });
-      expect(handled).toBe(1);
-    });
-
-    it('gets 500 if the key function throws an error of its own, which is logged as any other', async () => {
-      expect(await post('careless', {})).toMatchObject({ status: 500 });
-      expect(logs).toEqual([expect.stringMatching(/^error Cannot read properties of undefined/)]);
-    });
-
-    it('gets 500 for an invalid key of @WithLock, whose method has other callers than requests', async () => {
-      expect(await post('decorated', {})).toMatchObject({ status: 500 });
-      expect(handled).toBe(0);
-      expect(logs).toEqual([
-        'error @WithLock on Orders.decorated: key must not contain undefined: a value that the name is made of is ' +
-          'missing (if the word is meant, write JSON.stringify(value)), got "order:undefined"',
-      ]);
+      expect(logs).toEqual([expect.stringContaining(line)]);
     });
   });
 
@@ -527,5 +361,53 @@ describe('An invalid key in a handler that another package runs', () => {
     }
     const app = await boot({ imports: [locks.module()], providers: [Jobs] });
     await expect(externally(app, app.get(Jobs), type)(undefined)).rejects.toMatchObject({ name });
+  });
+});
+
+/** As the decorators of tracing libraries do it: metadata of the method stays reachable. */
+const Traced: MethodDecorator = (_target, _name, descriptor) => {
+  const method = descriptor.value as unknown as (...args: unknown[]) => unknown;
+  const traced = new Proxy(method, {
+    // Not by `Reflect.apply`, as some do it.
+    apply: (target, self, args: unknown[]) => target.apply(self, args),
+  });
+  Object.assign(descriptor, { value: traced });
+};
+
+describe('LockInterceptor', () => {
+  it('locks a handler for which a decorator has put a Proxy', async () => {
+    const locks = new Locks();
+    @Controller()
+    class Carts {
+      @Get()
+      @UseInterceptors(LockInterceptor('cart'))
+      @Traced
+      async read(): Promise<string> {
+        return locks.held ? 'locked' : 'not locked';
+      }
+    }
+    const { url } = await listen({ imports: [locks.module()], controllers: [Carts] });
+    expect(await (await fetch(url)).text()).toBe('locked');
+  });
+
+  it('locks a handler that is run by its own call, which does not wait for it', async () => {
+    const ran: string[] = [];
+    const inner: Promise<unknown>[] = [];
+    let run: (id: number) => Promise<unknown> = () => Promise.reject(new Error('not made yet'));
+    @Injectable()
+    class Nodes {
+      @UseInterceptors(LockInterceptor((context) => `node:${context.getArgByIndex<number>(0)}`))
+      async run(id: number): Promise<void> {
+        if (id === 1) inner.push(ended.then(() => run(2)));
+        ran.push(`${id}`);
+      }
+    }
+    const app = await boot({ imports: [new Locks().module()], providers: [Nodes] });
+    run = externally(app, app.get(Nodes), 'bot');
+    const outer = run(1);
+    const ended = outer.then(() => undefined);
+    await outer;
+    await Promise.all(inner);
+    expect(ran).toEqual(['1', '2']);
   });
 });

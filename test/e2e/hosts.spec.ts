@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import {
   Controller,
   forwardRef,
@@ -7,6 +7,7 @@ import {
   Inject,
   Injectable,
   Module,
+  type ModuleMetadata,
   type OnApplicationBootstrap,
   type OnModuleInit,
   type Provider,
@@ -14,8 +15,9 @@ import {
   type Type,
 } from '@nestjs/common';
 import { ContextIdFactory, LazyModuleLoader, ModuleRef } from '@nestjs/core';
+import type { TestingModule } from '@nestjs/testing';
 import { getLockServiceToken, InjectLockService, LockService, WithLock } from 'nestjs-redlock';
-import { boot, closeAll, listen } from './support/applications.js';
+import { boot, listen } from './support/applications.js';
 import { jobUnder, Locks } from './support/locks.js';
 
 let locks: Locks;
@@ -23,7 +25,6 @@ let locks: Locks;
 beforeEach(() => {
   locks = new Locks();
 });
-afterEach(closeAll);
 
 /** A job that returns whether it ran under a lock. */
 abstract class AnyJob {
@@ -42,9 +43,29 @@ async function expectLocked(job: { run(): Promise<unknown> }): Promise<void> {
 }
 
 describe('@WithLock locks a method of', () => {
-  it('a provider', async () => {
-    const app = await boot({ imports: [locks.module()], providers: [Job] });
-    await expectLocked(app.get(Job));
+  @Module({ providers: [Job], exports: [Job] })
+  class JobsModule {}
+  @Module({})
+  class JobModule extends AnyJob {}
+
+  it.each<[string, ModuleMetadata, (app: TestingModule) => unknown]>([
+    ['a provider', { providers: [Job] }, (app) => app.get(Job)],
+    [
+      'an object whose method is taken from the prototype, as resolvers are called',
+      { providers: [Job] },
+      (app) => ({ run: () => Reflect.apply(Reflect.get(Job.prototype, 'run'), app.get(Job), []) as unknown }),
+    ],
+    ['a provider of another module, by the global service', { imports: [JobsModule] }, (app) => app.get(Job)],
+    ['a module class', { imports: [JobModule] }, (app) => app.get(JobModule)],
+    ['an object that ModuleRef.create builds', {}, (app) => app.get(ModuleRef).create(Job)],
+    [
+      'a class in a module that is loaded lazily',
+      {},
+      async (app) => (await app.get(LazyModuleLoader).load(() => JobsModule)).get(Job),
+    ],
+  ])('%s', async (_, { imports = [], ...metadata }, jobOf) => {
+    const app = await boot({ imports: [locks.module(), ...imports], ...metadata });
+    await expectLocked((await jobOf(app)) as Job);
   });
 
   it('a request-scoped controller', async () => {
@@ -74,20 +95,6 @@ describe('@WithLock locks a method of', () => {
     expect(first).not.toBe(second);
     await expectLocked(first);
     await expectLocked(second);
-  });
-
-  it('an object whose method is taken from the prototype, as resolvers are called', async () => {
-    const app = await boot({ imports: [locks.module()], providers: [Job] });
-    const job = app.get(Job);
-    const handler: unknown = Reflect.get(Job.prototype, 'run');
-    await expectLocked({ run: async () => Reflect.apply(handler as typeof job.run, job, []) });
-  });
-
-  it('a module class', async () => {
-    @Module({ imports: [locks.module()] })
-    class JobModule extends AnyJob {}
-    const app = await boot({ imports: [JobModule] });
-    await expectLocked(app.get(JobModule));
   });
 
   it('a provider in its own lifecycle hooks', async () => {
@@ -124,19 +131,6 @@ describe('@WithLock locks a method of', () => {
     await expectLocked(app.get(Left).right);
     await expectLocked(app.get(Right).left);
   });
-
-  it('an object that ModuleRef.create builds', async () => {
-    const app = await boot({ imports: [locks.module()], providers: [] });
-    await expectLocked(await app.get(ModuleRef).create(Job));
-  });
-
-  it('a class in a module that is loaded lazily', async () => {
-    @Module({ providers: [Job] })
-    class LazyModule {}
-    const app = await boot({ imports: [locks.module()] });
-    const lazy = await app.get(LazyModuleLoader).load(() => LazyModule);
-    await expectLocked(lazy.get(Job));
-  });
 });
 
 describe('@WithLock locks a method of an object that Nest did not build from its class', () => {
@@ -172,15 +166,6 @@ describe('@WithLock locks a method of an object that Nest did not build from its
     const later = await app.resolve<Job>('JOB');
     expect(later).not.toBe(app.get(Owner).job);
     await expectLocked(later);
-  });
-
-  it('one value in several applications, one after the other', async () => {
-    const job = new Job();
-    await boot({ imports: [locks.module()], providers: [{ provide: 'JOB', useValue: job }] });
-    await closeAll();
-    locks = new Locks();
-    await boot({ imports: [locks.module()], providers: [{ provide: 'JOB', useValue: job }] });
-    await expectLocked(job);
   });
 });
 
@@ -239,24 +224,6 @@ describe('@WithLock and inheritance', () => {
     }
     await locks.expectNothingLeft();
     expect(decorated.field).toBe(app.get(LockService));
-  });
-
-  it('does not touch the base class when a subclass is decorated', async () => {
-    class Quiet {
-      async run(): Promise<boolean> {
-        return locks.held;
-      }
-    }
-    @Injectable()
-    class Loud extends Quiet {
-      @WithLock('loud')
-      override async run(): Promise<boolean> {
-        return super.run();
-      }
-    }
-    const app = await boot({ imports: [locks.module()], providers: [Quiet, Loud] });
-    await expect(app.get(Quiet).run()).resolves.toBe(false);
-    await expect(app.get(Loud).run()).resolves.toBe(true);
   });
 });
 
@@ -334,25 +301,17 @@ describe('Several applications and services in one process', () => {
   });
 });
 
-describe('isGlobal', () => {
+it('A module that does not import a lock service with isGlobal: false cannot boot, and one that imports it can', async () => {
   @Module({ providers: [Job], exports: [Job] })
   class FeatureModule {}
-
-  it('is true by default: other modules decorate without importing', async () => {
-    const app = await boot({ imports: [locks.module(), FeatureModule] });
-    await expectLocked(app.get(Job));
-  });
-
-  it('if false, a module that does not import it cannot boot, and one that imports it can', async () => {
-    locks = new Locks(1, { isGlobal: false });
-    const redlock = locks.module();
-    await expect(boot({ imports: [redlock, FeatureModule] })).rejects.toThrow(
-      /Job.*LockService of nestjs-redlock: import RedlockModule.forRoot/,
-    );
-    @Global()
-    @Module({ imports: [redlock], providers: [Job], exports: [Job] })
-    class ImportingModule {}
-    const app = await boot({ imports: [redlock, ImportingModule] });
-    await expectLocked(app.get(Job));
-  });
+  locks = new Locks(1, { isGlobal: false });
+  const redlock = locks.module();
+  await expect(boot({ imports: [redlock, FeatureModule] })).rejects.toThrow(
+    /Job.*LockService of nestjs-redlock: import RedlockModule.forRoot/,
+  );
+  @Global()
+  @Module({ imports: [redlock], providers: [Job], exports: [Job] })
+  class ImportingModule {}
+  const app = await boot({ imports: [redlock, ImportingModule] });
+  await expectLocked(app.get(Job));
 });

@@ -1,13 +1,13 @@
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { describe, expect, it, jest } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type LockObserver, LockService, RedlockModule, type RedlockModuleOptions } from 'nestjs-redlock';
+import { command } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
 import { sharedMasters } from '../integration/support/shared-masters.js';
 import { boot, closeAll, logs } from './support/applications.js';
 
 jest.setTimeout(90_000);
-
-afterEach(closeAll);
 
 const masters = sharedMasters(3);
 
@@ -40,11 +40,11 @@ async function nextLines(from: number, count: number): Promise<string[]> {
   return next();
 }
 
-/** The application, once all masters vote. */
-async function start(options: Partial<RedlockModuleOptions> = {}): Promise<LockService> {
+/** The application, once it has logged this many lines, the last of which says that locks are available. */
+async function start(options: Partial<RedlockModuleOptions> = {}, count = 6): Promise<LockService> {
   const app = await boot({ imports: [RedlockModule.forRoot({ masters: [...masters.urls], ...OPTIONS, ...options })] });
   const locks = app.get(LockService);
-  if (!options.lazyConnect) await nextLines(0, 6);
+  if (!options.lazyConnect) await nextLines(0, count);
   return locks;
 }
 
@@ -193,4 +193,80 @@ describe('An application that closes', () => {
     await app.close();
     expect(lines()).toEqual(['log locks need 2 of 3 masters: a, b, c; ttl N ms']);
   });
+});
+
+describe('An application whose masters refuse every write', () => {
+  const memoryOf = (server: { readonly port: number }, bytes: string) =>
+    command(server.port, 'CONFIG', 'SET', 'maxmemory', bytes);
+
+  /** No round trip is longer, even on a busy machine. */
+  const PATIENT = { ttl: '10s', masterTimeout: '2s', restartGuard: false } as const;
+
+  it('notices it and its end by itself, and logs each change once', async () => {
+    const events: string[] = [];
+    const observer: LockObserver = {
+      masterRefused: () => events.push('refused'),
+      masterVotesAgain: () => events.push('votes again'),
+      quorumLost: () => events.push('quorum lost'),
+      quorumRestored: () => events.push('quorum restored'),
+    };
+    const locks = await start({ ...PATIENT, observers: [observer] }, 2);
+    const from = lines().length;
+    const [a, b] = masters.servers;
+    await memoryOf(a!, '1');
+    await eventually(() => locks.status().masters[0]?.state === 'refused', 30_000);
+    await memoryOf(b!, '1');
+    await eventually(() => !locks.status().canVote, 30_000);
+    expect(lines().slice(from)).toEqual([
+      expect.stringMatching('^warn master a does not vote: OOM '),
+      expect.stringMatching('^warn master b does not vote: OOM '),
+      expect.stringMatching(
+        '^error no lock can be taken: 1 of 3 masters vote \\(a: refused, OOM .*; b: refused, OOM .*\\)$',
+      ),
+    ]);
+    await memoryOf(b!, '0');
+    await eventually(() => locks.status().canVote, 30_000);
+    expect(lines().slice(from + 3)).toEqual([
+      'log master b votes again',
+      'log locks can be taken again: a quorum of 3 masters vote',
+    ]);
+    expect(events).toEqual(['refused', 'refused', 'quorum lost', 'votes again', 'quorum restored']);
+  });
+
+  it('notices it when an acquisition fails, and a probe beside releases does not hide it', async () => {
+    const request = new AsyncLocalStorage<string>();
+    const contexts: unknown[] = [];
+    const noteContext = () => contexts.push(request.getStore());
+    const observer = { masterRefused: noteContext, quorumLost: noteContext };
+    const locks = await start({ ...PATIENT, observers: [observer] }, 2);
+    const held = await Promise.all(['x', 'y', 'z'].map((key) => locks.acquire(key)));
+    for (const server of masters.servers) await memoryOf(server, '1');
+    await expect(request.run('a request', () => locks.acquire('order', { wait: 0 }))).rejects.toThrow('OOM');
+    // What concerns the masters is reported in the context of the application.
+    expect(new Set(contexts)).toEqual(new Set([undefined]));
+    expect(locks.status().canVote).toBe(false);
+    const releases = held.map((lock) => lock.release());
+    await expect(locks.probe()).resolves.toMatchObject({ canVote: false });
+    await Promise.all(releases);
+    expect(lines().filter((line) => line.startsWith('error'))).toHaveLength(1);
+    for (const server of masters.servers) await memoryOf(server, '0');
+    await expect(locks.probe()).resolves.toMatchObject({ canVote: true });
+    expect(locks.status().canVote).toBe(true);
+  });
+});
+
+it('A lock that two of three masters refuse to extend is lost with what they said, in the error and in the log, with the restart guard', async () => {
+  const lock = await (await start()).acquire('held', { extend: true });
+  const lost = new Promise((resolve) => lock.signal.addEventListener('abort', resolve));
+  for (const { port } of masters.servers.slice(1)) await command(port, 'REPLICAOF', '127.0.0.1', '1');
+  await lost;
+  const [a, b, c] = masters.servers.map(({ port }) => `127.0.0.1:${port}`);
+  const said = new RegExp(`${a}: [^;]*; ${b}: READONLY [^;]*; ${c}: READONLY [^;]*\\)`);
+  expect(String(lock.signal.reason)).toMatch(said);
+  const about = logs.filter((line) => /the lock on "held"/.test(line));
+  expect(about).toEqual([
+    expect.stringMatching(/^warn the lock on "held" is in danger/),
+    expect.stringMatching(/^warn lost the lock on "held"/),
+  ]);
+  for (const line of about) expect(line).toMatch(said);
 });

@@ -7,9 +7,8 @@ import {
   UseFilters,
   UseInterceptors,
 } from '@nestjs/common';
-import { EventEmitter2, EventEmitterModule, OnEvent } from '@nestjs/event-emitter';
 import { type ClientProxy, EventPattern, MessagePattern, Payload, RpcException } from '@nestjs/microservices';
-import { MessageBody, SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
+import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { type Lock, LockExceptionFilter, LockInterceptor, LockService, WithLock } from 'nestjs-redlock';
 import { firstValueFrom, lastValueFrom, merge, Observable, Subject, take, toArray } from 'rxjs';
 import { eventually } from '../support/eventually.js';
@@ -42,69 +41,6 @@ async function expectNothingRuns(lock: Lock): Promise<void> {
   expect(locks.held).toBe(false);
   expect(await Promise.race([seen.promise, Promise.resolve('not run')])).toBe('not run');
 }
-
-describe('@WithLock locks', () => {
-  it('a gateway’s message handler, above and below its decorator', async () => {
-    @WebSocketGateway()
-    class Gateway {
-      @WithLock((order: string) => `order:${order}`)
-      @SubscribeMessage('above')
-      async above(@MessageBody() order: string): Promise<unknown> {
-        return { event: 'shipped', data: { order, locked: locks.held } };
-      }
-
-      @SubscribeMessage('below')
-      @WithLock((order: string) => `order:${order}`)
-      async below(@MessageBody() order: string): Promise<unknown> {
-        return { event: 'shipped', data: { order, locked: locks.held } };
-      }
-    }
-    const { client } = await startGateway({ imports: [locks.module()], providers: [Gateway] });
-    for (const event of ['above', 'below']) {
-      client.send(event, '42');
-      expect(await client.receive()).toEqual({ event: 'shipped', data: { order: '42', locked: true } });
-      await locks.expectNothingLeft();
-    }
-    await client.close();
-  });
-
-  it('a message pattern of a microservice', async () => {
-    @Controller()
-    class Stock {
-      @WithLock((item: string) => `stock:${item}`)
-      @MessagePattern('above')
-      async above(@Payload() item: string): Promise<unknown> {
-        return { item, locked: locks.held };
-      }
-
-      @MessagePattern('below')
-      @WithLock((item: string) => `stock:${item}`)
-      async below(@Payload() item: string): Promise<unknown> {
-        return { item, locked: locks.held };
-      }
-    }
-    const { client } = await startMicroservice({ imports: [locks.module()], controllers: [Stock] });
-    await expect(firstValueFrom(client.send('above', 'pen'))).resolves.toEqual({ item: 'pen', locked: true });
-    await expect(firstValueFrom(client.send('below', 'pen'))).resolves.toEqual({ item: 'pen', locked: true });
-    await locks.expectNothingLeft();
-    await client.close();
-  });
-
-  it('an event listener', async () => {
-    const seen: unknown[] = [];
-    @Injectable()
-    class Listener {
-      @WithLock((order: { id: string }) => `order:${order.id}`)
-      @OnEvent('order')
-      async above({ id }: { id: string }): Promise<void> {
-        seen.push([id, locks.held]);
-      }
-    }
-    const app = await boot({ imports: [locks.module(), EventEmitterModule.forRoot()], providers: [Listener] });
-    await app.get(EventEmitter2).emitAsync('order', { id: 'a' });
-    expect(seen).toEqual([['a', true]]);
-  });
-});
 
 describe('LockInterceptor on messages of a microservice', () => {
   @Controller()
@@ -207,12 +143,6 @@ describe('LockInterceptor on messages of a gateway', () => {
       return { event: 'value', data: locks.held };
     }
 
-    @SubscribeMessage('values')
-    @Locked(0)
-    values(): Observable<unknown> {
-      return values;
-    }
-
     @SubscribeMessage('waiting')
     @Locked(60_000)
     async waiting(): Promise<void> {
@@ -277,13 +207,6 @@ describe('LockInterceptor on messages of a gateway', () => {
     await client.terminate();
     await eventually(() => !locks.held);
     expect(logs).toEqual([expect.stringMatching(/^error .*teardown/s)]);
-  });
-
-  it('ends an Observable without values when the lock is lost', async () => {
-    client.send('values', 'a');
-    await eventually(() => values.observed);
-    await locks.lose();
-    expect(values.observed).toBe(false);
   });
 });
 

@@ -1,12 +1,12 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Controller, Get, Injectable, StreamableFile, type Type, UseInterceptors } from '@nestjs/common';
 import { REQUEST } from '@nestjs/core';
-import { Cron, Interval } from '@nestjs/schedule';
+import { Cron } from '@nestjs/schedule';
 import { Redis } from 'ioredis';
 import { type LockedMethodOptions, LockInterceptor, LockService, RedlockModule, WithLock } from 'nestjs-redlock';
 import { ManualClock, memoryMasters } from 'nestjs-redlock/testing';
 import { defer, EMPTY, of } from 'rxjs';
-import { boot, closeAll, logs } from './support/applications.js';
+import { boot, logs } from './support/applications.js';
 
 /** What a caller without types could write. */
 const untyped = (value: unknown): never => value as never;
@@ -125,7 +125,6 @@ const FROZEN =
 beforeEach(() => {
   logs.length = 0;
 });
-afterEach(closeAll);
 
 /** What the user sees: the first line of the error, or else the warnings in the log. */
 async function textOf(make: () => unknown): Promise<string> {
@@ -166,17 +165,7 @@ describe('The text that a user sees explains a mistake in the options of the mod
   explains('RedlockConfigError: options may hold known options only (', [
     ['a name for masters', root({ servers: [] }), 'did you mean masters?), got "servers"'],
     ['the address itself', root({ host: 'a', port: 6379 }), 'did you mean masters?), got "host"'],
-    [
-      'a number of attempts',
-      withOption('retryCount', 3),
-      `wait: '5s' bounds the time of all attempts), got "retryCount"`,
-    ],
-    [
-      'a pause of attempts',
-      withOption('retryDelay', 9),
-      `wait: '5s' bounds the time of all attempts), got "retryDelay"`,
-    ],
-    ['a misspelt option', withOption('keyprefix', 'app:'), 'did you mean keyPrefix?), got "keyprefix"'],
+    ['attempts', withOption('retryCount', 3), `wait: '5s' bounds the time of all attempts), got "retryCount"`],
   ]);
   explains('RedlockConfigError: ', [
     [
@@ -189,19 +178,10 @@ describe('The text that a user sees explains a mistake in the options of the mod
       rootAsync({ useFactory: () => ({ masters: 'memory', name: 'billing' }) }),
       'name belongs beside useFactory, not into what it gives, got "billing"',
     ],
-    [
-      'a factory that returns isGlobal',
-      rootAsync({ useFactory: () => ({ masters: 'memory', isGlobal: false }) }),
-      'isGlobal belongs beside useFactory, not into what it gives, got false',
-    ],
     ['a ttl', withOption('ttl', 9), "ttl must be from 10 to 2147483647 ms: for seconds, write '9s', got 9"],
     ['enabled from the environment', withOption('enabled', 'false'), 'enabled must be true or false, got "false"'],
-    ['lazyConnect', withOption('lazyConnect', 1), 'lazyConnect must be true or false, got 1'],
     ['connectTimeout', withOption('connectTimeout', 0), 'connectTimeout must be from 1 to 2147483647 ms, got 0'],
-    ['drainTimeout', withOption('drainTimeout', -5), 'drainTimeout must be from 0 to 2147483647 ms, got -5'],
-    ['isGlobal', withOption('isGlobal', 'yes'), 'isGlobal must be true or false, got "yes"'],
     ['an empty name', withOption('name', ''), 'name must be a non-empty string, got ""'],
-    ['a name of another type', withOption('name', 7), 'name must be a non-empty string, got 7'],
     [
       'half a clock',
       withOption('clock', { read: 1 }),
@@ -279,11 +259,6 @@ describe('The text that a user sees explains a mistake in the masters:', () => {
       root({ masters: 'redis://:hunter2@a:6379,redis://:hunter2@b:6379' }),
       `; split a list of addresses at its commas, .split(','), got "redis://***"`,
     ],
-    [
-      'a client',
-      root({ masters: client }),
-      '; a client goes into a list, such as [client], got an object (EventEmitter)',
-    ],
   ]);
   explains('RedlockConfigError: masters[0] must ', [
     [
@@ -296,20 +271,14 @@ describe('The text that a user sees explains a mistake in the masters:', () => {
       masters(undefined),
       'be a redis:// or rediss:// URL, the path of a unix socket, ioredis options or an ioredis client: an environment variable may be missing, got undefined',
     ],
-    [
-      'a comma list',
-      masters('a:1,b:1'),
-      `be one address: split a list of them at its commas, .split(','), got "a:1,b:1"`,
-    ],
+    ['commas', masters('a:1,b:1'), `be one address: split a list of them at its commas, .split(','), got "a:1,b:1"`],
     [
       "'memory' in a list",
       masters('memory'),
       `be an address: 'memory' stands in place of the whole list, { masters: 'memory' }, got "memory"`,
     ],
     ['an env file with quotes', masters('"redis://a:1', ' redis://b:1"'), `${QUOTED}, got "***"`],
-    ['a JSON list that was split', masters('["redis://a:1"'), `${QUOTED}, got "***"`],
     ['semicolons in a list', masters('redis://a:1;redis://b:1'), `${SEPARATED}, got "redis://***"`],
-    ['spaces in a list', masters('redis://a:1 redis://b:1'), `${SEPARATED}, got "redis://***"`],
     ['a port that no server has', masters('redis://a:99999'), 'have a port from 1 to 65535, got "redis://a:99999"'],
     [
       'a database that no server has',
@@ -339,11 +308,7 @@ describe('The text that a user sees explains a mistake in a method under @WithLo
 
   explains('RedlockConfigError: @WithLock on Shapes', [
     ['a class', () => (untypedWithLock('a') as unknown as ClassDecorator)(Shapes), ` ${NEEDS}, got "a class"`],
-    [
-      'a static method',
-      () => decorate(Shapes, 'fixed'),
-      `.fixed ${NEEDS}: make it an instance method, got "a static method"`,
-    ],
+    ['static', () => decorate(Shapes, 'fixed'), `.fixed ${NEEDS}: make it an instance method, got "a static method"`],
     ['an accessor', () => decorate(Shapes.prototype, 'value'), `.value ${NEEDS}${MEMBER}`],
     ['a property', () => decorate(Shapes.prototype, 'none'), `.none ${NEEDS}${MEMBER}`],
     ['a generator', () => decorate(Shapes.prototype, 'stream'), `.stream ${NEEDS}, got "a generator"`],
@@ -379,18 +344,19 @@ describe('The text that a user sees explains a mistake in a method under @WithLo
       ' may hold known options only (did you mean wait?), got "timeout"',
     ],
     ['an empty wait', method('a', { onLocked: 'skip', wait: '' }), `: wait ${DURATION}, got ""`],
+    ['reentrant', method('a', { reentrant: 1 }), ': reentrant must be true or false, got 1'],
     [
-      'ttl 5, meant in seconds',
-      method('a', 5),
-      ": ttl must be from 10 to 2147483647 ms: for seconds, write '5s', got 5",
+      'a minHold that is longer than maxHold',
+      method('a', { ttl: '5s', minHold: '7s', maxHold: '6s' }),
+      ': minHold must be at most maxHold, which is 6000 ms, got "7s"',
     ],
+    ['ttl 5 for seconds', method('a', 5), ": ttl must be from 10 to 2147483647 ms: for seconds, write '5s', got 5"],
     ["ttl '10 seconds'", method('a', '10 seconds'), `: ttl ${DURATION}, got "10 seconds"`],
     ['options in place of the ttl', method('a', { ttl: { ttl: '10s' } }), `: ttl ${DURATION}, got an object (Object)`],
   ]);
   explains('RedlockConfigError: @WithLock on Orders.run: key must ', [
     ['no key', method(), 'be a non-empty string or a non-empty array of them, got undefined'],
     ['a template', method('order:{id}'), `not contain {id}, ${NO_TEMPLATE}, got "order:{id}"`],
-    ['a format', method('order:%s'), `not contain %s, ${NO_TEMPLATE}, got "order:%s"`],
     ['a template literal in quotes', method('order:${id}'), `not contain \${id}, ${NO_TEMPLATE}, got "order:\${id}"`],
     [
       'a key of a missing argument',
@@ -401,11 +367,6 @@ describe('The text that a user sees explains a mistake in a method under @WithLo
       'a key of an object',
       call((order: unknown = {}) => `order:${order as string}`),
       'not contain [object Object]: name one of its properties, got "order:[object Object]"',
-    ],
-    [
-      'a key function of nothing',
-      call(() => undefined),
-      'be a non-empty string or a non-empty array of them, got undefined',
     ],
     [
       'a key function that is async',
@@ -422,11 +383,6 @@ describe('The text that a user sees explains a mistake in a method under @WithLo
     [
       'a compiler without experimentalDecorators',
       () => void Reflect.apply(untypedWithLock('a'), undefined, [() => undefined, standardContext('stream')]),
-      `RedlockConfigError: @WithLock on stream ${STANDARD}`,
-    ],
-    [
-      'the same, and no parentheses',
-      () => untypedWithLock(() => undefined, standardContext('stream')),
       `RedlockConfigError: @WithLock on stream ${STANDARD}`,
     ],
     [
@@ -467,22 +423,12 @@ describe('The text that a user sees explains a mistake in a method under @WithLo
       scheduled(Cron('*/5 * * * * *'), { minHold: '30s' }),
       `warn @WithLock on Orders.run: minHold is 30000 ms, and its schedule is due every 5000 ms: ${MIN_HOLD}`,
     ],
-    [
-      'minHold that is not shorter than an interval',
-      scheduled(Interval(1_000), { minHold: 1_000 }),
-      `warn @WithLock on Orders.run: minHold is 1000 ms, and its schedule is due every 1000 ms: ${MIN_HOLD}`,
-    ],
     ['a schedule with the default wait', scheduled(Cron('0 * * * *'), {}), `warn @WithLock on Orders.run: ${EACH}`],
     ['a schedule that is skipped, without a minHold', scheduled(Cron('0 * * * *'), { onLocked: 'skip' }), LATER],
     [
       'a schedule that waits for longer than its minHold',
       scheduled(Cron('0 * * * *'), { onLocked: 'skip', wait: '4s', minHold: '1s' }),
       LATER,
-    ],
-    [
-      'a schedule with a short minHold',
-      scheduled(Interval(60_000), { minHold: '2s' }),
-      `warn @WithLock on Orders.run: ${EACH}`,
     ],
   ]);
 });
@@ -502,7 +448,6 @@ describe('The text that a user sees explains a mistake with LockInterceptor:', (
       ["'skip'", withOnLocked('skip'), '"skip"'],
       ['a status that ends no response', withOnLocked({ status: 199 }), 'an object (Object)'],
       ['a status as a string', withOnLocked({ status: '202' }), 'an object (Object)'],
-      ['null', withOnLocked(null), 'null'],
     ],
   );
   explains('RedlockConfigError: LockInterceptor', [

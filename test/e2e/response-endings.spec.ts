@@ -6,21 +6,29 @@ import {
   type ExecutionContext,
   Get,
   type NestInterceptor,
+  NotFoundException,
   Param,
   type PipeTransform,
   RequestTimeoutException,
   Res,
   Sse,
   StreamableFile,
+  UseFilters,
   UseInterceptors,
 } from '@nestjs/common';
-import { LockInterceptor, LockService } from 'nestjs-redlock';
+import {
+  type Lock,
+  LockExceptionFilter,
+  LockInterceptor,
+  type LockInterceptorOptions,
+  LockService,
+} from 'nestjs-redlock';
 import type { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { PassThrough, Readable } from 'node:stream';
-import { catchError, merge, NEVER, Observable, of, Subject, take } from 'rxjs';
+import { catchError, from, map, merge, NEVER, Observable, of, Subject, take } from 'rxjs';
 import { eventually } from '../support/eventually.js';
-import { listen, type Listening } from './support/applications.js';
+import { listen, type Listening, logs } from './support/applications.js';
 import { deferred, type Deferred, settle } from './support/deferred.js';
 import { type Connection, open, WAYS } from './support/http-clients.js';
 import { SERVERS } from './support/http-servers.js';
@@ -46,6 +54,7 @@ beforeEach(() => {
 });
 
 type Raw = ServerResponse & { raw?: ServerResponse; hijack?: () => void };
+type Sender = Raw & { send(body: string): void };
 const rawOf = (response: Raw): ServerResponse => response.raw ?? response;
 
 interface RawRequest {
@@ -93,17 +102,21 @@ const Locked = LockInterceptor(key, { ttl: '10s', wait: '5s' });
 const expectReleased = (): Promise<void> => eventually(() => !locks.held);
 
 @Controller()
+@UseInterceptors(Locked)
 class Endings {
+  constructor() {
+    this.bound = this.bound.bind(this);
+  }
+
   @Get('plain')
-  @UseInterceptors(Locked)
   async plain(): Promise<string> {
+    ran++;
     started.resolve();
     await work.promise;
     return 'done';
   }
 
   @Get('file')
-  @UseInterceptors(Locked)
   async file(): Promise<StreamableFile> {
     await this.plain();
     return new StreamableFile(stream);
@@ -121,25 +134,21 @@ class Endings {
   }
 
   @Get('generated-file')
-  @UseInterceptors(Locked)
   generatedFile(): StreamableFile {
     return new StreamableFile(Readable.from(this.parts()));
   }
 
   @Get('yielding')
-  @UseInterceptors(Locked)
   yielding(): AsyncGenerator {
     return this.parts();
   }
 
   @Get('yielding-later')
-  @UseInterceptors(Locked)
   async yieldingLater(): Promise<AsyncGenerator> {
     return Promise.resolve(this.parts());
   }
 
   @Get('observed-file')
-  @UseInterceptors(Locked)
   observedFile(): Observable<unknown> {
     return new Observable((subscriber) => {
       void this.plain().then(() => {
@@ -150,15 +159,13 @@ class Endings {
   }
 
   @Get('answers')
-  @UseInterceptors(Locked)
-  async answers(@Res() response: Raw & { send(body: string): void }): Promise<void> {
+  async answers(@Res() response: Sender): Promise<void> {
     await this.plain();
     response.send('done');
   }
 
   /** An import that reports its progress, and does not depend on the client. */
   @Get('progress')
-  @UseInterceptors(Locked)
   async progress(@Res() response: Raw): Promise<void> {
     response.hijack?.();
     rawOf(response).on('error', () => undefined);
@@ -167,46 +174,26 @@ class Endings {
     rawOf(response).end('done');
   }
 
-  @Get('silenced')
-  @UseInterceptors(Silenced, Locked)
-  silenced(@Res() response: Raw): Promise<void> {
-    return this.progress(response);
-  }
-
-  @Get('limited')
-  @UseInterceptors(TimeLimit, Locked)
-  limited(): Promise<string> {
-    return this.plain();
-  }
-
   @Get('limited-inside')
-  @UseInterceptors(Locked, TimeLimit)
+  @UseInterceptors(TimeLimit)
   limitedInside(): Promise<string> {
     return this.plain();
   }
 
-  @Get('piped/:id')
-  @UseInterceptors(TimeLimit, Locked)
-  async piped(@Param('id', WaitingPipe) _: string): Promise<void> {
+  @Get('piped-inside/:id')
+  @UseInterceptors(TimeLimit)
+  async pipedInside(@Param('id', WaitingPipe) _: string): Promise<void> {
     ran++;
     await work.promise;
   }
 
-  @Get('piped-inside/:id')
-  @UseInterceptors(Locked, TimeLimit)
-  pipedInside(@Param('id', WaitingPipe) id: string): Promise<void> {
-    return this.piped(id);
-  }
-
   @Get('hidden')
-  @UseInterceptors(Locked)
   async hidden(@Response() response: ServerResponse): Promise<void> {
     response.write('progress');
     await this.plain();
   }
 
   @Get('early')
-  @UseInterceptors(Locked)
   async early(@Res() response: Raw): Promise<void> {
     response.hijack?.();
     rawOf(response).end('accepted');
@@ -215,7 +202,6 @@ class Endings {
 
   /** The handler returns, and the response goes on. */
   @Get('live')
-  @UseInterceptors(Locked)
   live(@Res() response: Raw): void {
     response.hijack?.();
     rawOf(response).write('progress');
@@ -224,7 +210,6 @@ class Endings {
   }
 
   @Get('sends-later')
-  @UseInterceptors(Locked)
   sendsLater(@Res() response: Raw): void {
     response.hijack?.();
     void this.plain().then(() => rawOf(response).end('done'));
@@ -232,40 +217,167 @@ class Endings {
 
   /** Nothing declares that it returns an Observable. */
   @Get('quiet')
-  @UseInterceptors(Locked)
   async quiet(): Promise<unknown> {
     return Promise.resolve(events);
   }
 
   @Sse('events')
-  @UseInterceptors(Locked)
   events(): Observable<unknown> {
     return events;
   }
 
   @Sse('events-later')
-  @UseInterceptors(Locked)
   async eventsLater(): Promise<Observable<unknown>> {
     await this.plain();
     return events;
   }
 
+  @Get('bound')
+  bound(@Res() response: Raw): void {
+    this.live(response);
+  }
+
+  @Get('given-back')
+  givenBack(@Res() response: Raw): unknown {
+    response.hijack?.();
+    return stream.pipe(rawOf(response));
+  }
+
+  @Get('given')
+  given(): StreamableFile {
+    return new StreamableFile(stream);
+  }
+
+  @Get('generator')
+  async *generator(): AsyncGenerator {
+    yield* stream;
+  }
+
+  @Get('response')
+  response(): globalThis.Response {
+    return new globalThis.Response(Readable.toWeb(stream) as ReadableStream);
+  }
+
+  @Get('wrapped')
+  @UseInterceptors({ intercept: (_, next) => next.handle().pipe(map((data: unknown) => ({ data }))) })
+  wrapped(): PassThrough {
+    return stream;
+  }
+
   @Sse('forever')
-  @UseInterceptors(Locked)
   forever(): Observable<unknown> {
     return NEVER;
   }
 }
 
+/** Under interceptors that give up around the lock. */
+@Controller()
+class GivenUp {
+  private readonly endings = new Endings();
+
+  @Get('silenced')
+  @UseInterceptors(Silenced, Locked)
+  silenced(@Res() response: Raw): Promise<void> {
+    return this.endings.progress(response);
+  }
+
+  @Get('limited')
+  @UseInterceptors(TimeLimit, Locked)
+  limited(): Promise<string> {
+    return this.endings.plain();
+  }
+
+  @Get('piped/:id')
+  @UseInterceptors(TimeLimit, Locked)
+  piped(@Param('id', WaitingPipe) id: string): Promise<void> {
+    return this.endings.pipedInside(id);
+  }
+}
+
+const locked = (onLocked: NonNullable<LockInterceptorOptions['onLocked']> = 'throw') =>
+  LockInterceptor('response', { ttl: '10s', wait: '2s', onLocked });
+const several = (): Observable<unknown> => from([{ data: 'one' }, { data: 'two' }]);
+
+/** They wait for their lock. */
+@Controller('waiting')
+@UseFilters(LockExceptionFilter)
+class Waiting {
+  @Get('silenced')
+  @UseInterceptors(Silenced, locked())
+  silenced(@Res() response: Sender): void {
+    ran++;
+    response.send('done');
+  }
+
+  @Get('limited')
+  @UseInterceptors(TimeLimit, locked())
+  limited(@Res() response: Sender): void {
+    this.silenced(response);
+  }
+
+  @Get('conflicts')
+  @UseInterceptors(Silenced, locked({ status: 409 }))
+  conflicts(@Res() response: Sender): void {
+    this.silenced(response);
+  }
+
+  @Get('returning')
+  @UseInterceptors(Silenced, locked())
+  returning(): void {
+    ran++;
+  }
+
+  @Sse('quiet')
+  @UseInterceptors(locked())
+  quiet(): Observable<unknown> {
+    return NEVER;
+  }
+
+  @Sse('missing')
+  @UseInterceptors(locked())
+  async missing(): Promise<Observable<unknown>> {
+    await Promise.resolve();
+    throw new NotFoundException();
+  }
+
+  @Sse('status')
+  @UseInterceptors(locked({ status: 409 }))
+  status(): Observable<unknown> {
+    return NEVER;
+  }
+
+  @Sse('instead')
+  @UseInterceptors(locked(several))
+  instead(): Observable<unknown> {
+    return NEVER;
+  }
+
+  @Sse('one-instead')
+  @UseInterceptors(locked(() => ({ data: 'one' })))
+  oneInstead(): Observable<unknown> {
+    return NEVER;
+  }
+
+  @Get('last')
+  @UseInterceptors(locked(several))
+  last(): void {}
+
+  @Get('answers')
+  @UseInterceptors(locked(several))
+  answers(@Res() _: unknown): void {}
+}
+
 /** Nest 12 streams what a handler yields; Nest 11 does not. */
-const YIELDING = 'StandardSchemaValidationPipe' in common ? ['yielding', 'yielding-later'] : [];
+const isNest12 = 'StandardSchemaValidationPipe' in common;
+const YIELDING = isNest12 ? ['yielding', 'yielding-later'] : [];
+const STREAMING = isNest12 ? ['generator', 'response', 'wrapped'] : [];
 
 describe.each(SERVERS)('The lock of a request on $server', ({ version, adapter }) => {
   let server: Listening;
   let client: Connection;
 
   beforeEach(async () => {
-    server = await listen({ imports: [locks.module()], controllers: [Endings] }, adapter());
+    server = await listen({ imports: [locks.module()], controllers: [Endings, GivenUp, Waiting] }, adapter());
     client = await open(version, server.url);
   });
   afterEach(() => client.leave());
@@ -282,13 +394,14 @@ describe.each(SERVERS)('The lock of a request on $server', ({ version, adapter }
       await gone.promise;
     };
 
-    it.each(['plain', 'file', 'answers', 'progress', 'events-later', 'sends-later'])(
+    it.each(['plain', 'limited', 'file', 'answers', 'progress', 'events-later', 'sends-later'])(
       'is held while the handler runs, and no longer: %s',
       async (path) => {
         client.send(`/${path}`);
         if (path === 'progress') await client.receives('progress');
         await started.promise;
         await leave();
+        if (path === 'limited') giveUp.error(new RequestTimeoutException());
         // The last one has returned.
         if (path !== 'sends-later') await expectHeld();
         work.resolve();
@@ -312,15 +425,20 @@ describe.each(SERVERS)('The lock of a request on $server', ({ version, adapter }
       },
     );
 
-    it.each(['live', 'file', 'observed-file'])('ends although nothing more is written: %s', async (path) => {
-      work.resolve();
-      client.send(`/${path}`);
-      stream.write('progress');
-      await client.receives('progress');
-      await expectHeld();
-      await leave();
-      await expectReleased();
-    });
+    it.each(['live', 'bound', 'given', 'given-back', 'file', 'observed-file', ...STREAMING])(
+      'ends although nothing more is written: %s',
+      async (path) => {
+        work.resolve();
+        client.send(`/${path}`);
+        stream.write('progress');
+        await client.receives('progress');
+        await expectHeld();
+        await leave();
+        // A generator waits for the stream, and ends with its step.
+        if (path === 'generator') stream.end();
+        await expectReleased();
+      },
+    );
 
     it.each(['quiet', 'events', 'events-later'])('ends with an Observable that emits nothing: %s', async (path) => {
       work.resolve();
@@ -332,15 +450,25 @@ describe.each(SERVERS)('The lock of a request on $server', ({ version, adapter }
       expect(events.observed).toBe(false);
     });
 
-    it('is not waited for', async () => {
-      const other = await server.app.get(LockService).acquire('response', '30s');
-      client.send('/plain');
-      await eventually(() => locks.clock.pendingTimers > 1);
-      await leave();
-      await eventually(() => locks.clock.pendingTimers === 1);
-      await other.release();
-      expect(locks.held).toBe(false);
-    });
+    it.each(['plain', 'quiet', 'events'])(
+      'is not waited for: nothing runs, and the log says only that it waited: %s',
+      async (path) => {
+        const other = await server.app.get(LockService).acquire('response', '30s');
+        logs.length = 0;
+        client.send(`/${path}`);
+        await eventually(() => locks.clock.pendingTimers > 1);
+        await leave();
+        await eventually(() => locks.clock.pendingTimers === 1);
+        await other.release();
+        await settle();
+        expect([ran, events.observed, locks.held, logs]).toEqual([
+          0,
+          false,
+          false,
+          ['debug a call waits for "response"'],
+        ]);
+      },
+    );
   });
 
   it('is held while pipes and handler run, although an interceptor gave up', async () => {
@@ -449,12 +577,176 @@ describe.each(SERVERS)('The lock of a request on $server', ({ version, adapter }
     await expectReleased();
   });
 
-  it('closes the connection of a response that is being written when it is lost', async () => {
-    client.send('/live');
-    await client.receives('progress');
+  describe.each(['given', 'live', 'bound', 'given-back', ...STREAMING])('of a handler that streams: %s', (path) => {
+    beforeEach(async () => {
+      client.send(`/${path}`);
+      stream.write('first');
+      await client.receives('first');
+    });
+
+    it('is held until the response has ended', async () => {
+      await expectHeld();
+      stream.end('last');
+      await client.receives('last');
+      await expectReleased();
+    });
+
+    it('closes the connection when it is lost, so that a part cannot pass for the whole', async () => {
+      await locks.lose();
+      await client.closed();
+      // The end of a chunked response.
+      expect(client.received).not.toMatch(/\r\n0\r\n\r\n$/);
+      stream.destroy();
+    });
+  });
+
+  it.each([0, 1])('ends with server-sent events that are complete after %i of them', async (count) => {
+    client.send('/events');
+    await eventually(() => events.observed);
+    if (count > 0) {
+      events.next({ data: 'one' });
+      await client.receives('data: one');
+    }
+    await expectHeld();
+    events.complete();
+    await expectReleased();
+  });
+
+  it('ends server-sent events with an error when it is lost', async () => {
+    client.send('/events');
+    await eventually(() => events.observed);
+    events.next({ data: 'one' });
+    await client.receives('data: one');
     await locks.lose();
-    await client.closed();
-    expect(client.received).not.toContain('done');
+    await client.receives('event: error');
+    expect(events.observed).toBe(false);
+  });
+
+  describe('whose request waits for another holder', () => {
+    let holder: Lock;
+
+    /** Asks, and waits longer than Nest does before it sends the headers of events. */
+    async function ask(path: string, timers = 2): Promise<void> {
+      client.send(`/waiting/${path}`);
+      await eventually(() => locks.clock.pendingTimers >= timers);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      expect(client.received).toBe('');
+    }
+    beforeEach(async () => {
+      holder = await server.app.get(LockService).acquire('response', '30s');
+    });
+    afterEach(() => holder.release());
+
+    describe('and gives up meanwhile', () => {
+      const askInVain = async (path: string): Promise<void> => {
+        await ask(path);
+        giveUp.error(new RequestTimeoutException());
+        await settle();
+      };
+
+      it('does not leave the client without an answer: a handler that has the response still runs in its turn', async () => {
+        await askInVain('silenced');
+        await holder.release();
+        await client.receives('done');
+        expect(ran).toBe(1);
+        await expectReleased();
+      });
+
+      it.each([
+        ['if the interceptor answers itself, by an error', 'limited', 408],
+        ['of a handler whose result Nest sends', 'returning', 200],
+      ])('ends the wait %s', async (_, path, status) => {
+        await askInVain(path);
+        expect(await client.status()).toBe(status);
+        await eventually(() => locks.clock.pendingTimers === 1);
+        await holder.release();
+        await settle();
+        expect(ran).toBe(0);
+      });
+
+      it('is followed by the end of the connection if the wait ends in vain', async () => {
+        await askInVain('silenced');
+        await locks.clock.advance(2_000);
+        await client.closed();
+        expect(ran).toBe(0);
+      });
+
+      it('is followed by the answer of onLocked if the wait ends in vain', async () => {
+        await askInVain('conflicts');
+        await locks.clock.advance(2_000);
+        expect(await client.status()).toBe(409);
+      });
+
+      it('does not make a request wait whose client leaves then', async () => {
+        await askInVain('silenced');
+        client.leave();
+        await eventually(() => locks.clock.pendingTimers === 1);
+        await holder.release();
+        await settle();
+        expect(ran).toBe(0);
+      });
+    });
+
+    describe('with server-sent events', () => {
+      it('is refused with the status and Retry-After of other handlers', async () => {
+        await ask('quiet');
+        await locks.clock.advance(2_000);
+        expect(await client.status()).toBe(423);
+        await client.receives('LOCK_NOT_ACQUIRED');
+        expect(client.received).toMatch(/retry-after\W+28/i);
+      });
+
+      it('is refused with the status of an outage', async () => {
+        await holder.release();
+        locks.each('takeDown');
+        await ask('quiet', 1);
+        await locks.clock.advance(2_000);
+        expect(await client.status()).toBe(503);
+        locks.each('bringUp');
+      });
+
+      it('is refused with the status of onLocked', async () => {
+        await ask('status');
+        await locks.clock.advance(2_000);
+        expect(await client.status()).toBe(409);
+      });
+
+      it.each([
+        ['instead', 'data: two'],
+        ['one-instead', 'data: one'],
+      ])('is answered by the result of onLocked: %s', async (path, data) => {
+        await ask(path);
+        await locks.clock.advance(2_000);
+        expect(await client.status()).toBe(200);
+        await client.receives(data);
+        expect(client.received).toContain('text/event-stream');
+        expect(client.received).toContain('data: one');
+      });
+
+      it('begins without an event when the lock is there', async () => {
+        await ask('quiet');
+        await holder.release();
+        expect(await client.status()).toBe(200);
+        expect(client.received).toContain('text/event-stream');
+        expect(locks.held).toBe(true);
+        client.leave();
+        await expectReleased();
+      });
+
+      it('has the status of its handler if that fails', async () => {
+        await ask('missing');
+        await holder.release();
+        expect(await client.status()).toBe(404);
+        await expectReleased();
+      });
+    });
+
+    it.each(['last', 'answers'])('is answered by the last value of an Observable from onLocked: %s', async (path) => {
+      await ask(path);
+      await locks.clock.advance(2_000);
+      await client.receives('{"data":"two"}');
+      expect(client.received).not.toContain('one');
+    });
   });
 });
 
@@ -466,7 +758,7 @@ describe.each(OVER_HTTP_1)('The lock of one of several requests of a connection 
   let client: Connection;
 
   beforeEach(async () => {
-    server = await listen({ imports: [locks.module()], controllers: [Endings] }, adapter());
+    server = await listen({ imports: [locks.module()], controllers: [Endings, GivenUp, Waiting] }, adapter());
     client = await open(1, server.url);
   });
   afterEach(() => client.leave());
@@ -521,7 +813,7 @@ describe.each(OVER_HTTP_2)('The lock of a request on $server', ({ adapter }) => 
   it.each(['file', 'answers', 'sends-later'])(
     'ends when all was handed over, although the client accepts no data: %s',
     async (path) => {
-      const server = await listen({ imports: [locks.module()], controllers: [Endings] }, adapter());
+      const server = await listen({ imports: [locks.module()], controllers: [Endings, GivenUp, Waiting] }, adapter());
       const client = await open(2, server.url, { initialWindowSize: 0 });
       client.send(`/${path}`);
       await started.promise;

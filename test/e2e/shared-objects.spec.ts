@@ -1,13 +1,12 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { type INestApplicationContext, Injectable, type Provider } from '@nestjs/common';
 import { LockService, RedlockModule, type RedlockModuleOptions, WithLock } from 'nestjs-redlock';
 import { withLocks } from 'nestjs-redlock/testing';
 import { sharedMasters } from '../integration/support/shared-masters.js';
-import { boot, closeAll, refusalOf } from './support/applications.js';
+import { boot, refusalOf } from './support/applications.js';
 import { Locks } from './support/locks.js';
 
 const masters = sharedMasters(2);
-afterEach(closeAll);
 
 @Injectable()
 class Ledger {

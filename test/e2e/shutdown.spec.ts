@@ -124,17 +124,6 @@ describe('When the application shuts down', () => {
     expect(await outcome).toBe(signal?.reason);
   });
 
-  it('a lock that its holder does not release is released', async () => {
-    const app = await boot({ imports: [locks.module({ drainTimeout: 0 })] });
-    const lock = await app.get(LockService).acquire('a', '10s');
-    const closing = app.close();
-    await locks.clock.advance(1);
-    await closing;
-    expect(lock.isHeld).toBe(false);
-    await locks.expectNothingLeft();
-    await lock.release();
-  });
-
   it('several services are drained independently of each other', async () => {
     const billing = new Locks(1, { clock: locks.clock, name: 'billing' });
     @Injectable()

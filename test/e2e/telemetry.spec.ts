@@ -1,20 +1,13 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Inject, Injectable } from '@nestjs/common';
 import { context, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
-import {
-  LockService,
-  QuorumUnavailableError,
-  RedlockModule,
-  type RedlockModuleOptions,
-  WithLock,
-} from 'nestjs-redlock';
+import { LockService, RedlockModule, type RedlockModuleOptions, WithLock } from 'nestjs-redlock';
 import { openTelemetry } from 'nestjs-redlock/opentelemetry';
 import { ManualClock, memoryMasters } from 'nestjs-redlock/testing';
 import { Telemetry } from '../support/telemetry.js';
-import { boot, closeAll, logs } from './support/applications.js';
+import { boot, logs } from './support/applications.js';
 import { Locks } from './support/locks.js';
-import 'reflect-metadata';
 import { CronExpression, ScheduleModule } from '@nestjs/schedule';
 import type { TestingModule } from '@nestjs/testing';
 import { LockedCron, RedlockScheduleModule } from 'nestjs-redlock/schedule';
@@ -38,7 +31,6 @@ describe('The telemetry of an application', () => {
     const { tracerProvider, meterProvider } = telemetry;
     options = { masters: memoryMasters(3), observers: [openTelemetry({ tracerProvider, meterProvider })] };
   });
-  afterEach(closeAll);
 
   @Injectable()
   class Reports {
@@ -163,8 +155,6 @@ describe('The metrics of the jobs of several instances', () => {
   const sumOf = async (telemetry: Telemetry, name: string): Promise<number> =>
     (await telemetry.points(name)).reduce((sum, { value }) => sum + value, 0);
 
-  afterEach(closeAll);
-
   it('show one run, a skip on the other instance, and the same last success on all, also after a restart', async () => {
     const cluster = new Cluster();
     const [a, b, c] = [new Telemetry(), new Telemetry(), new Telemetry()];
@@ -189,62 +179,29 @@ describe('The metrics of the jobs of several instances', () => {
   });
 });
 
-describe('The log of the restart guard', () => {
+describe('A master that loses its vote while the application runs', () => {
   const masters = sharedMasters(3);
-  const start = (options: RedlockModuleOptions) => boot({ imports: [RedlockModule.forRoot(options)] });
 
-  /** The log lines about one master, in order. */
-  function saidOf(port: number): string[] {
-    return logs.filter((line) => line.includes(`master 127.0.0.1:${port} `));
+  async function handshakesOf(port: number): Promise<number> {
+    const stats = String(await command(port, 'INFO', 'commandstats'));
+    return Number(/cmdstat_eval:calls=(\d+)/.exec(stats)?.[1] ?? 0);
   }
 
-  afterEach(closeAll);
-
-  it('An application that boots together with its masters logs what it waits for and when it ends, and keeps its wait budgets', async () => {
-    const app = await start({ masters: [...masters.urls], ttl: '6s', masterTimeout: '500ms' });
-    const locks = app.get(LockService);
-    expect(locks.status()).toMatchObject({ canVote: false, quorum: 2 });
-    const line = /^warn locks can be taken from \d\d:\d\d:\d\d \(in \d s\): 0 of 3 masters vote \(.*because it is new/;
-    await eventually(() => logs.some((each) => line.test(each)));
-
-    const refused = await locks.acquire('a', { wait: 0 }).catch((error: unknown) => error);
-    expect(refused).toBeInstanceOf(QuorumUnavailableError);
-    // As many answers as it takes to make a quorum impossible.
-    const answers = String(refused).match(/waits \d\.\d s because it is new before it votes \(see restartGuard\)/g);
-    expect(answers?.length).toBeGreaterThanOrEqual(2);
-    const asked = performance.now();
-    await expect(locks.acquire('a', { wait: '100ms' })).rejects.toBeInstanceOf(QuorumUnavailableError);
-    expect(performance.now() - asked).toBeGreaterThanOrEqual(95);
-
-    await expect(locks.withLock('a', { wait: '30s' }, () => 'done')).resolves.toBe('done');
-    await eventually(() => masters.servers.every(({ port }) => saidOf(port).length === 1));
-    for (const { port } of masters.servers) expect(saidOf(port)).toEqual([`log master 127.0.0.1:${port} votes again`]);
-    expect(locks.status()).toMatchObject({ canVote: true, masters: Array(3).fill({ state: 'voting' }) });
-  });
-
-  describe('A master that loses its vote while the application runs', () => {
-    it('is logged once with the reason, and once when it votes again', async () => {
-      const [a, b] = masters.servers;
-      const app = await start({ masters: [...masters.urls], restartGuard: false });
-      await command(b!.port, 'REPLICAOF', '127.0.0.1', a!.port);
-      const reconnect = () => command(b!.port, 'CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-      await reconnect();
-      const stateOf = () => app.get(LockService).status().masters[1]?.state;
-      await eventually(() => stateOf() === 'refused');
-      // Further connections to the same replica log nothing.
-      const before = await handshakesOf(b!.port);
-      await eventually(async () => (await handshakesOf(b!.port)) >= before + 2);
-      await command(b!.port, 'REPLICAOF', 'NO', 'ONE');
-      await eventually(() => stateOf() === 'voting');
-      expect(saidOf(b!.port)).toEqual([
-        expect.stringMatching(/^warn master \S+ does not vote: it is a replica/),
-        expect.stringMatching(/^log master \S+ votes again$/),
-      ]);
-    });
-
-    async function handshakesOf(port: number): Promise<number> {
-      const stats = String(await command(port, 'INFO', 'commandstats'));
-      return Number(/cmdstat_eval:calls=(\d+)/.exec(stats)?.[1] ?? 0);
-    }
+  it('is logged once with the reason, and once when it votes again', async () => {
+    const [a, b] = masters.servers;
+    const app = await boot({ imports: [RedlockModule.forRoot({ masters: [...masters.urls], restartGuard: false })] });
+    await command(b!.port, 'REPLICAOF', '127.0.0.1', a!.port);
+    await command(b!.port, 'CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    const stateOf = () => app.get(LockService).status().masters[1]?.state;
+    await eventually(() => stateOf() === 'refused');
+    // Further connections to the same replica log nothing.
+    const before = await handshakesOf(b!.port);
+    await eventually(async () => (await handshakesOf(b!.port)) >= before + 2);
+    await command(b!.port, 'REPLICAOF', 'NO', 'ONE');
+    await eventually(() => stateOf() === 'voting');
+    expect(logs.filter((line) => line.includes(`master 127.0.0.1:${b!.port} `))).toEqual([
+      expect.stringMatching(/^warn master \S+ does not vote: it is a replica/),
+      expect.stringMatching(/^log master \S+ votes again$/),
+    ]);
   });
 });

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { Controller, Get, Inject, Injectable, Module, UseInterceptors } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import {
@@ -10,11 +10,9 @@ import {
   WithLock,
 } from 'nestjs-redlock';
 import { ManualClock, memoryLockService, memoryMasters, RedlockTestingModule } from 'nestjs-redlock/testing';
-import { boot, closeAll, closeLater, compile, listen, logs } from './support/applications.js';
+import { boot, closeLater, compile, listen, logs } from './support/applications.js';
 import { deferred } from './support/deferred.js';
 import { jobUnder } from './support/locks.js';
-
-afterEach(closeAll);
 
 @Injectable()
 class Orders {
@@ -138,14 +136,6 @@ describe('The testing module', () => {
       };
       expect(await tries(own)).not.toContain(null);
       expect(await tries(shared)).toContain(null);
-    });
-
-    it('follows the clock and the options that it is given', async () => {
-      const clock = new ManualClock();
-      const app = await boot({ imports: [RedlockTestingModule.forRoot({ clock, ttl: '2s' })] });
-      const lock = await app.get(LockService).acquire('a');
-      await clock.advance(2_000);
-      expect(lock.loss).toMatchObject({ cause: 'expired' });
     });
 
     it('refuses unknown and invalid options, those for the memory at boot', async () => {

@@ -1,11 +1,9 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { applyDecorators, Injectable, SetMetadata } from '@nestjs/common';
 import { WithLock } from 'nestjs-redlock';
 import { compileLibrary, start } from '../support/compiled.js';
-import { boot, closeAll, logs } from './support/applications.js';
+import { boot, logs } from './support/applications.js';
 import { Locks } from './support/locks.js';
-
-afterEach(closeAll);
 
 type Work = (...args: unknown[]) => Promise<unknown>;
 const dataSource = { transaction: async (work: () => Promise<unknown>) => work() };

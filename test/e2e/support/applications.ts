@@ -1,10 +1,10 @@
-import { expect } from '@jest/globals';
+import { afterEach, expect } from '@jest/globals';
 import type { INestApplication, INestApplicationContext, LoggerService, ModuleMetadata } from '@nestjs/common';
 import { type AbstractHttpAdapter, ExternalContextCreator } from '@nestjs/core';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { RedlockConfigError } from 'nestjs-redlock';
 
-/** Everything that was logged since `closeAll`, as `level message`. */
+/** Everything that was logged in this test, as `level message`. */
 export const logs: string[] = [];
 
 const running = new Set<INestApplicationContext>();
@@ -42,13 +42,15 @@ export function closeLater<T extends INestApplicationContext>(app: T): T {
   return app;
 }
 
-/** Closes all applications of a test. */
+/** Closes all applications of a test, at its end at the latest. */
 export async function closeAll(): Promise<void> {
   const apps = [...running];
   running.clear();
   await Promise.all(apps.map((app) => app.close()));
   logs.length = 0;
 }
+
+afterEach(closeAll);
 
 /** A compiled module that is not initialized yet. */
 export async function compile(metadata: ModuleMetadata): Promise<TestingModule> {

@@ -1,18 +1,15 @@
 export interface Deferred<T = void> {
   readonly promise: Promise<T>;
   readonly resolve: (value: T) => void;
-  readonly reject: (reason: unknown) => void;
 }
 
 /** A promise that the test settles. */
 export function deferred<T = void>(): Deferred<T> {
   let resolve!: (value: T) => void;
-  let reject!: (reason: unknown) => void;
-  const promise = new Promise<T>((onResolve, onReject) => {
+  const promise = new Promise<T>((onResolve) => {
     resolve = onResolve;
-    reject = onReject;
   });
-  return { promise, resolve, reject };
+  return { promise, resolve };
 }
 
 /** The result of a call, or its error. */

@@ -1,15 +1,6 @@
 import { ApolloDriver, type ApolloDriverConfig } from '@nestjs/apollo';
-import { OnQueueEvent, OnWorkerEvent, Processor, WorkerHost } from '@nestjs/bullmq';
-import {
-  type CanActivate,
-  Controller,
-  Get,
-  Injectable,
-  type ModuleMetadata,
-  type OnModuleInit,
-  SetMetadata,
-  UseGuards,
-} from '@nestjs/common';
+import { OnQueueEvent, OnWorkerEvent, Processor } from '@nestjs/bullmq';
+import { Controller, Get, Injectable, type ModuleMetadata, SetMetadata, UseGuards } from '@nestjs/common';
 import {
   CommandBus,
   CommandHandler,
@@ -27,7 +18,7 @@ import { Interval, ScheduleModule } from '@nestjs/schedule';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { Leader, RedlockLeaderModule } from 'nestjs-redlock/leader';
 import { LockedCron, LockedInterval, RedlockScheduleModule } from 'nestjs-redlock/schedule';
-import { type Observable, of } from 'rxjs';
+import { of } from 'rxjs';
 import { type Listening, listen } from './applications.js';
 import { startGateway, startMicroservice } from './messages.js';
 
@@ -38,12 +29,45 @@ export interface HandlerExample {
   readonly call?: (metadata: ModuleMetadata) => Promise<unknown>;
 }
 
-const provider = (
-  example: NonNullable<ModuleMetadata['providers']>[number],
-  ...imports: ModuleMetadata['imports'] & {}
+/** A class whose method has these decorators, the first of which is the upper one, and gives this. */
+function classOf(
+  kind: ClassDecorator,
+  name: string,
+  decorators: readonly MethodDecorator[],
+  ran: () => void,
+  given?: unknown,
+) {
+  class Example {
+    [name](..._: unknown[]): unknown {
+      ran();
+      return given;
+    }
+  }
+  const descriptor = Object.getOwnPropertyDescriptor(Example.prototype, name) as PropertyDescriptor;
+  Reflect.defineMetadata('design:paramtypes', [], Example.prototype, name);
+  for (const decorator of decorators.toReversed()) decorator(Example.prototype, name, descriptor);
+  Object.defineProperty(Example.prototype, name, descriptor);
+  kind(Example);
+  return Example;
+}
+
+const provided = (
+  kind: ClassDecorator,
+  name: string,
+  handler: readonly MethodDecorator[] = [],
+  imports: ModuleMetadata['imports'] = [],
+  given?: unknown,
 ) => ({
-  providers: [example],
-  imports,
+  make: (decorator: MethodDecorator, ran: () => void) => ({
+    providers: [classOf(kind, name, [decorator, ...handler], ran, given)],
+    imports,
+  }),
+});
+
+const controlled = (handler: MethodDecorator, given?: unknown) => ({
+  make: (decorator: MethodDecorator, ran: () => void) => ({
+    controllers: [classOf(Controller(), 'run', [handler, decorator], ran, given)],
+  }),
 });
 
 const requesting =
@@ -113,21 +137,7 @@ class Ship {
 }
 
 const cqrs = (kind: ClassDecorator, method: 'execute' | 'handle', call: (listening: Listening) => unknown) => ({
-  make: (decorator: MethodDecorator, ran: () => void) => {
-    class Handler {
-      async execute(): Promise<void> {
-        ran();
-      }
-
-      async handle(): Promise<void> {
-        ran();
-      }
-    }
-    const descriptor = Object.getOwnPropertyDescriptor(Handler.prototype, method) as PropertyDescriptor;
-    decorator(Handler.prototype, method, descriptor);
-    kind(Handler);
-    return provider(Handler, CqrsModule.forRoot());
-  },
+  ...provided(kind, method, [], [CqrsModule.forRoot()], Promise.resolve()),
   call: acting(call),
 });
 
@@ -137,148 +147,47 @@ const under = (
   imports: ModuleMetadata['imports'] = [],
   act?: (listening: Listening) => unknown,
 ) => ({
-  make: (decorator: MethodDecorator, ran: () => void) => {
-    @Injectable()
-    class Example {
-      @decorator
-      @handler
-      async run(): Promise<void> {
-        ran();
-      }
-    }
-    return provider(Example, ...imports);
-  },
+  ...provided(Injectable(), 'run', [handler], imports),
   ...(act && { call: acting(act) }),
 });
 
+const REPLY = { event: 'done', data: 1 };
+const JOBS = [ScheduleModule.forRoot(), RedlockScheduleModule];
+
 /** By `what` in the table of handlers. Without a call if it needs another server than the test has. */
 export const EXAMPLES: Record<string, HandlerExample> = {
-  'a route': {
-    make: (decorator, ran) => {
-      @Controller()
-      class Example {
-        @Get('run')
-        @decorator
-        run(): string {
-          ran();
-          return 'done';
-        }
-      }
-      return { controllers: [Example] };
-    },
-    call: requesting('run'),
-  },
-  'a handler of messages or events': {
-    make: (decorator, ran) => {
-      @Controller()
-      class Example {
-        @MessagePattern('run')
-        @decorator
-        run(): string {
-          ran();
-          return 'done';
-        }
-      }
-      return { controllers: [Example] };
-    },
-    call: sending,
-  },
-  'a method under @GrpcStreamCall': {
-    make: (decorator, ran) => {
-      @Controller()
-      class Example {
-        @GrpcStreamCall('Service', 'Run')
-        @decorator
-        run(): void {
-          ran();
-        }
-      }
-      return { controllers: [Example] };
-    },
-  },
+  'a route': { ...controlled(Get('run'), 'done'), call: requesting('run') },
+  'a handler of messages or events': { ...controlled(MessagePattern('run'), 'done'), call: sending },
+  'a method under @GrpcStreamCall': controlled(GrpcStreamCall('Service', 'Run')),
   'a handler of a gateway': {
-    make: (decorator, ran) => {
-      @WebSocketGateway()
-      class Example {
-        @SubscribeMessage('run')
-        @decorator
-        run(): object {
-          ran();
-          return { event: 'done', data: 1 };
-        }
-      }
-      return provider(Example);
-    },
+    ...provided(WebSocketGateway(), 'run', [SubscribeMessage('run')], [], REPLY),
     call: connecting,
   },
   'a hook of a gateway': {
-    make: (decorator, ran) => {
-      @WebSocketGateway()
-      class Example {
-        @decorator
-        handleConnection(): void {
-          ran();
-        }
-
-        @SubscribeMessage('run')
-        run(): object {
-          return { event: 'done', data: 1 };
-        }
-      }
-      return provider(Example);
-    },
+    make: (decorator, ran) => ({
+      providers: [
+        classOf(WebSocketGateway(), 'handleConnection', [decorator], ran),
+        classOf(WebSocketGateway(), 'run', [SubscribeMessage('run')], () => undefined, REPLY),
+      ],
+    }),
     call: connecting,
   },
   'a query, a mutation or a subscription': {
-    make: (decorator, ran) => {
-      @Resolver()
-      class Example {
-        @Query(() => String)
-        @decorator
-        run(): string {
-          ran();
-          return 'done';
-        }
-      }
-      return provider(Example, graphql());
-    },
+    ...provided(Resolver(), 'run', [Query(() => String)], [graphql()], 'done'),
     call: resolving('{ run }'),
   },
   'a method under @ResolveField or @ResolveReference': {
-    make: (decorator, ran) => provider(fieldOf(decorator, ran), graphql()),
+    make: (decorator, ran) => ({ providers: [fieldOf(decorator, ran)], imports: [graphql()] }),
     call: resolving('{ account { balance } }'),
   },
-  'a scalar': {
-    make: (decorator, ran) => {
-      @Scalar('Money')
-      class Example {
-        @decorator
-        serialize(value: unknown): unknown {
-          ran();
-          return value;
-        }
-      }
-      return provider(Example);
-    },
-  },
+  'a scalar': provided(Scalar('Money'), 'serialize'),
   'a method under @Cron, @Interval or @Timeout': under(Interval(5), [ScheduleModule.forRoot()], () => undefined),
   'a method under @OnEvent': under(OnEvent('run'), [EventEmitterModule.forRoot()], ({ app }) =>
     app.get(EventEmitter2).emit('run'),
   ),
   'a method under @Process': under(SetMetadata('bull:module_queue_process', {})),
   'a method under @OnQueueActive, @OnQueueFailed and the like': under(SetMetadata('bull:module_on_queue_event', {})),
-  'a method under @Processor': {
-    make: (decorator, ran) => {
-      @Processor('mails')
-      class Example extends WorkerHost {
-        @decorator
-        async process(): Promise<void> {
-          ran();
-        }
-      }
-      return provider(Example);
-    },
-  },
+  'a method under @Processor': provided(Processor('mails'), 'process'),
   'a method under @OnWorkerEvent': under(OnWorkerEvent('active')),
   'a method under @OnQueueEvent': under(OnQueueEvent('active')),
   'a method under @CommandHandler': cqrs(CommandHandler(Ship), 'execute', ({ app }) =>
@@ -291,39 +200,15 @@ export const EXAMPLES: Record<string, HandlerExample> = {
     app.get(EventBus).publish(new Ship()),
   ),
   'a method under @Saga': {
-    make: (decorator, ran) => {
-      @Injectable()
-      class Example {
-        @Saga()
-        @decorator
-        run(_: Observable<unknown>): Observable<never> {
-          ran();
-          return of();
-        }
-      }
-      return provider(Example, CqrsModule.forRoot());
-    },
+    ...provided(Injectable(), 'run', [Saga()], [CqrsModule.forRoot()], of()),
     call: acting(() => undefined),
   },
-  'a method under @LockedCron': under(LockedCron('0 3 * * *', { name: 'x' }), [
-    ScheduleModule.forRoot(),
-    RedlockScheduleModule,
-  ]),
-  'a method under @LockedInterval': under(LockedInterval('1h', { name: 'x' }), [
-    ScheduleModule.forRoot(),
-    RedlockScheduleModule,
-  ]),
+  'a method under @LockedCron': under(LockedCron('0 3 * * *', { name: 'x' }), JOBS),
+  'a method under @LockedInterval': under(LockedInterval('1h', { name: 'x' }), JOBS),
   'a method under @Leader': under(Leader('x'), [RedlockLeaderModule]),
   'a guard, an interceptor, a pipe, a filter or a middleware': {
     make: (decorator, ran) => {
-      @Injectable()
-      class Example implements CanActivate {
-        @decorator
-        canActivate(): boolean {
-          ran();
-          return true;
-        }
-      }
+      const Example = classOf(Injectable(), 'canActivate', [decorator], ran, true);
       @Controller()
       @UseGuards(Example)
       class Guarded {
@@ -334,17 +219,5 @@ export const EXAMPLES: Record<string, HandlerExample> = {
     },
     call: requesting('run'),
   },
-  'a hook': {
-    make: (decorator, ran) => {
-      @Injectable()
-      class Example implements OnModuleInit {
-        @decorator
-        onModuleInit(): void {
-          ran();
-        }
-      }
-      return provider(Example);
-    },
-    call: acting(() => undefined),
-  },
+  'a hook': { ...provided(Injectable(), 'onModuleInit'), call: acting(() => undefined) },
 };
