@@ -7,7 +7,7 @@ import { root } from '../../scripts/run.mjs';
 import config from './jest/jest.config.js';
 import transformer from './jest/transform.mjs';
 import { folder } from './state.mjs';
-import { runSpecs } from './trial.mjs';
+import { forEach, runSpecs } from './trial.mjs';
 
 const cache = join(folder, 'coverage');
 /** Milliseconds after which a spec hangs that has never been timed. */
@@ -16,7 +16,7 @@ const UNTIMED = 600_000;
 const AS_JEST = { supportsStaticESM: true, supportsDynamicImport: true, config: { rootDir: root } };
 
 /** The coverage of all specs: runs those whose coverage is not known. */
-export async function coverageOf(specs, print) {
+export async function coverageOf(specs, { workers, print }) {
   await mkdir(cache, { recursive: true });
   const library = await hashOfLibrary();
   const known = new Map();
@@ -32,7 +32,7 @@ export async function coverageOf(specs, print) {
   }
   if (unknown.length > 0) print(`coverage of ${unknown.length} specs`);
   const linesOf = lineTables();
-  for (const { spec, key } of unknown) {
+  await forEach(unknown, workers, async ({ spec, key }) => {
     const { done, failure, log } = await runSpecs([spec], { coverage: cache, limitOf: () => UNTIMED });
     if (failure) print(`FAILS without a mutant, and is left out: ${spec}: ${failure.title}\n${log}`);
     else {
@@ -48,7 +48,7 @@ export async function coverageOf(specs, print) {
       print(`  ${spec}: ${(entry.milliseconds / 1_000).toFixed(1)} s, ${scripts.length} files`);
     }
     await rm(pathOf(spec, 'raw'), { force: true });
-  }
+  });
   return known;
 }
 

@@ -12,6 +12,7 @@ const { values } = optionsOf({
   options: {
     sample: { type: 'string' },
     stages: { type: 'string' },
+    workers: { type: 'string', default: '1' },
     seed: { type: 'string', default: '1' },
     only: { type: 'string', default: '' },
     id: { type: 'string', default: '' },
@@ -26,9 +27,9 @@ embed();
 // Not before: they import packages.
 const { Compiler, sampleOf, withNames } = await import('./mutants.mjs');
 const { coverageOf } = await import('./coverage.mjs');
-const { allSpecs, specsFor, STAGES } = await import('./specs.mjs');
+const { specsFor, specsOf, STAGES } = await import('./specs.mjs');
 const { readResults, reportOn, show, writeResult } = await import('./state.mjs');
-const { runSpecs } = await import('./trial.mjs');
+const { forEach, runSpecs } = await import('./trial.mjs');
 
 /** A test that takes this long hangs, in milliseconds, unless it takes long without a mutant, too. */
 const TEST_TIMEOUT = 10_000;
@@ -71,13 +72,14 @@ function whole(name) {
  */
 async function tryAll() {
   await ensureRedisServer();
-  const coverage = await coverageOf(await allSpecs(), console.log);
+  const workers = whole('workers');
+  const coverage = await coverageOf(await specsOf(STAGES.slice(0, stages())), { workers, print: console.log });
   const known = values.resume || values.survivors ? await readResults() : new Map();
   const states = await Promise.all(sample.map((mutant) => stateOf(mutant, known.get(mutant.id))));
   for (let stage = 0; stage < stages(); stage++) {
     const waiting = states.filter((state) => isOpen(state) && state.stage < stage);
     if (waiting.length > 0) console.log(`\n== ${waiting.length} mutants: ${STAGES[stage].join(', ')}`);
-    for (const state of waiting) {
+    await forEach(waiting, workers, async (state) => {
       const since = performance.now();
       Object.assign(state, await judge(state, coverage, stage), { stage });
       const seconds = (performance.now() - since) / 1_000;
@@ -86,7 +88,7 @@ async function tryAll() {
       await writeResult(result);
       const by = [result.spec, result.title].filter(Boolean).join(': ');
       console.log(`${result.verdict} ${seconds.toFixed(1)} s ${show(mutant)}  ${by}`);
-    }
+    });
   }
   console.log(`\n${reportOn(states.filter(({ verdict }) => verdict !== 'untried'))}`);
 }

@@ -15,8 +15,8 @@ export const STAGES = [
  */
 const LEFT_OUT = /^test\/(?:simulation\/mutants\/|integration\/cli-)/;
 
-export async function allSpecs() {
-  const lists = STAGES.flat().map(async (folder) => {
+export async function specsOf(stages) {
+  const lists = stages.flat().map(async (folder) => {
     const files = await readdir(join(root, folder), { recursive: true });
     return files.filter((file) => file.endsWith('.spec.ts')).map((file) => `${folder}/${file.replaceAll('\\', '/')}`);
   });

@@ -86,6 +86,15 @@ export async function runSpecs(specs, { mutant, coverage, testTimeout, limitOf }
   return { done, failure, log };
 }
 
+/** Does the task for each item, for as many at the same time as there are workers. */
+export async function forEach(items, workers, task) {
+  const waiting = items.values();
+  const work = async () => {
+    for (const item of waiting) await task(item);
+  };
+  await Promise.all(Array.from({ length: workers }, work));
+}
+
 /** Ends what is left of the group. */
 function end({ pid }) {
   try {
