@@ -1,12 +1,11 @@
-// Keeps what a run installs for the next run. The cache is outside the project: an application below it would find the
+// Commands, and what a run keeps for the next one. The cache is outside the project: an application below it would find the
 // project's own packages, and a missing package would never be noticed.
-// Other versions of Node and of TypeScript, from the npm registry.
-import { spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, statSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { root } from '../../scripts/run.mjs';
 
 /** Time limit of one command, in milliseconds: none of them should take a tenth of it. */
@@ -14,22 +13,19 @@ const PATIENCE = 180_000;
 
 /** Runs a command without stdin. Resolves with its exit code and its whole output. */
 export function outcomeOf(command, args, { cwd, env } = {}) {
+  const options = {
+    cwd,
+    env: { ...process.env, ...env },
+    timeout: PATIENCE,
+    killSignal: 'SIGKILL',
+    maxBuffer: 2 ** 26,
+  };
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
-    const output = { stdout: '', stderr: '' };
-    for (const stream of ['stdout', 'stderr']) {
-      child[stream].setEncoding('utf8');
-      child[stream].on('data', (text) => (output[stream] += text));
-    }
-    const deadline = setTimeout(() => child.kill('SIGKILL'), PATIENCE);
-    child.once('error', (error) => {
-      clearTimeout(deadline);
-      reject(error);
+    const child = execFile(command, args, options, (error, stdout, stderr) => {
+      if (error && child.pid === undefined) reject(error);
+      else resolve({ code: error ? (error.code ?? error.signal) : 0, stdout, stderr });
     });
-    child.once('close', (code, signal) => {
-      clearTimeout(deadline);
-      resolve({ code: code ?? signal, ...output });
-    });
+    child.stdin?.end();
   });
 }
 
@@ -38,6 +34,11 @@ export async function outputOf(command, args, options) {
   const { code, stdout, stderr } = await outcomeOf(command, args, options);
   if (code === 0) return stdout;
   throw new Error(`${[command, ...args].join(' ')}: ${code}\n${stdout}${stderr}`.trimEnd());
+}
+
+/** The environment of a shell in which this Node is the first on the path. */
+export function pathWith(node) {
+  return { PATH: [dirname(node), process.env.PATH].join(delimiter), CI: 'true' };
 }
 
 const QUIET = ['--no-audit', '--no-fund', '--loglevel=error', '--prefer-offline'];
@@ -56,17 +57,18 @@ if (statSync(SHARED).uid !== USER) throw new Error(`${SHARED} belongs to another
 /** The cache of this clone alone. */
 export const OWN = join(SHARED, createHash('sha256').update(root).digest('hex').slice(0, 12));
 
-/** Fills a folder that never changes once it is complete: its name contains the version. All clones share it. */
-export async function keep(name, fill) {
-  const folder = join(SHARED, name);
-  if (await readFile(join(folder, '.complete')).catch(() => undefined)) return folder;
-  await rm(folder, { recursive: true, force: true });
-  await mkdir(dirname(folder), { recursive: true });
-  const draft = await mkdtemp(`${folder}-`);
-  await fill(draft);
-  await writeFile(join(draft, '.complete'), 'yes');
-  await rename(draft, folder);
-  return folder;
+/** Resolves with the folder of a version of a package. It never changes once it is complete, and all clones share it. */
+export async function ensurePackage(name, version) {
+  const folder = join(SHARED, `${name.replace(/\W+/g, '-')}-${version}`);
+  if (!(await readFile(join(folder, '.complete')).catch(() => undefined))) {
+    await rm(folder, { recursive: true, force: true });
+    const draft = await mkdtemp(`${folder}-`);
+    await writeFile(join(draft, 'package.json'), JSON.stringify({ private: true, dependencies: { [name]: version } }));
+    await npmInstall(draft);
+    await writeFile(join(draft, '.complete'), 'yes');
+    await rename(draft, folder);
+  }
+  return join(folder, 'node_modules', name);
 }
 
 /** Brings a folder up to date, unless that has been done for the same key. */
@@ -82,32 +84,15 @@ export async function refresh(folder, key, update) {
 /** Resolves with the path of a version of Node. */
 export async function ensureNode(version) {
   if (process.versions.node === version) return process.execPath;
-  const name = `node-${process.platform}-${process.arch}`;
-  const folder = await keep(`node-${version}`, async (draft) => {
-    const packed = (
-      await outputOf('npm', ['pack', `${name}@${version}`, '--silent', '--prefer-offline'], { cwd: draft })
-    ).trim();
-    await outputOf('tar', ['xzf', packed, 'package/bin/node'], { cwd: draft });
-    await rm(join(draft, packed));
-  });
-  return join(folder, 'package/bin/node');
+  return join(await ensurePackage(`node-${process.platform}-${process.arch}`, version), 'bin/node');
 }
 
 /** Resolves with the path of a version of the TypeScript compiler. */
 export async function ensureTypeScript(version) {
-  const folder = await keep(`typescript-${version}`, async (draft) => {
-    await writeFile(
-      join(draft, 'package.json'),
-      JSON.stringify({ private: true, dependencies: { typescript: version } }),
-    );
-    await npmInstall(draft);
-  });
-  return join(folder, 'node_modules/typescript/bin/tsc');
+  return join(await ensurePackage('typescript', version), 'bin/tsc');
 }
 
-/**
- * One more than there are processors, but at most four: one action usually waits for the network, the disk or a lock.
- */
+/** One more than there are processors, but at most four: one action usually waits for the network, the disk or a lock. */
 const AT_ONCE = Math.min(4, availableParallelism() + 1);
 
 /** Runs actions, a few at a time. Resolves with their results in order. */

@@ -7,23 +7,19 @@ export const NODES = ['20.19.0', '20.20.2', '22.12.0', '22.23.3', '24.0.0', '24.
 /** The Node version that `nest new` of Nest 12 asks for, and that newcomers have. */
 export const NEWCOMERS_NODE = '22.23.3';
 
-/** The versions of the Nest CLI whose `nest new` generates the applications. */
-export const NEST_CLI_12 = '12.0.8';
-const NEST_CLI_11 = '11.0.24';
-
 const SWC = ['@swc/core@1.16.18', '@swc/jest@0.2.39'];
 
-/** Generated applications in which the recipes for tests run, with what docs/testing.md says to install. */
+/** The versions of the Nest CLI whose `nest new` generates applications, and what docs/testing.md says to install there. */
 export const SCAFFOLDS = {
   nest12: {
     title: '`nest new` of Nest 12',
-    cli: NEST_CLI_12,
+    cli: '12.0.8',
     flags: ['--no-observe'],
     packages: ['ioredis@6.0.0', '@nestjs/schedule@12.0.2', 'jest@30.5.2', '@jest/globals@30.5.2', ...SWC],
   },
   nest11: {
     title: '`nest new` of Nest 11',
-    cli: NEST_CLI_11,
+    cli: '11.0.24',
     flags: [],
     packages: ['ioredis@5.11.1', '@nestjs/schedule@6.1.3', ...SWC],
   },

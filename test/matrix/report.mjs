@@ -1,9 +1,6 @@
 import { CONSUMERS } from './corners.mjs';
 import { listOfDependencies } from './dependencies.mjs';
 
-/** The status of a cell in the words of a table. */
-const MARKS = { ok: 'ok', 'n.a.': 'n.a.', failed: '**failed**' };
-
 /** A list in the order of the results, in which rows with the same cells are one item. Parts that are not ok are named. */
 export function listOf(results) {
   const columns = distinct(results.map(({ column }) => column));
@@ -33,41 +30,14 @@ function reasonsOf(results) {
 function cellOf(parts) {
   const statuses = distinct(parts.map(({ status }) => status));
   if (statuses.length === 0) return '';
-  if (statuses.length === 1) return MARKS[statuses[0]];
-  const odd = parts.filter(({ status }) => status !== 'ok').map(({ part, status }) => `${part} ${MARKS[status]}`);
-  return [MARKS.ok, ...odd].join(', ');
+  const mark = (status) => (status === 'failed' ? '**failed**' : status);
+  if (statuses.length === 1) return mark(statuses[0]);
+  const odd = parts.filter(({ status }) => status !== 'ok').map(({ part, status }) => `${part} ${mark(status)}`);
+  return ['ok', ...odd].join(', ');
 }
 
 function distinct(values) {
   return [...new Set(values)];
-}
-
-// The parts of the README that a reader copies.
-
-/** The text from a heading of the second level to the next one. */
-export function sectionOf(markdown, heading) {
-  const [, section] = markdown.split(`\n## ${heading}\n`);
-  if (section === undefined) throw new Error(`There is no section "${heading}"`);
-  return section.split('\n## ')[0];
-}
-
-/** The only fenced code block of a language. */
-export function codeOf(section, language) {
-  const blocks = [...section.matchAll(/^```(\w+)\n([^]*?)^```$/gm)].filter(([, found]) => found === language);
-  if (blocks.length !== 1)
-    throw new Error(`There are ${blocks.length} blocks of ${language} instead of one:\n${section}`);
-  return blocks[0][2];
-}
-
-/** The text with some words replaced, each of which must occur exactly once. */
-export function withWords(text, words) {
-  let changed = text;
-  for (const [word, other] of Object.entries(words)) {
-    const count = text.split(word).length - 1;
-    if (count !== 1) throw new Error(`"${word}" is there ${count} times instead of once:\n${text}`);
-    changed = changed.replace(word, () => other);
-  }
-  return changed;
 }
 
 const RUN_TIME = `The packed tarball in an application on each Node, as ESM and as CommonJS: two instances of Nest exclude each other on

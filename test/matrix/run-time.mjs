@@ -1,8 +1,8 @@
 // An application with the tarball, started by each version of Node, as ESM and as CommonJS.
 import { deepEqual, equal, match, notEqual } from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import { delimiter, dirname, join } from 'node:path';
-import { outcomeOf, outputOf } from './command.mjs';
+import { join } from 'node:path';
+import { outcomeOf, outputOf, pathWith } from './command.mjs';
 
 const EXERCISED = ['locks', 'testing'];
 const OPTIONAL = ['terminus', 'opentelemetry', 'schedule'];
@@ -41,7 +41,7 @@ async function shows(expected, node, args, options) {
 /** Runs the program as a shell does: the first Node on the path finds and runs it. */
 async function commandLine(node, folder, masters) {
   const bin = join(folder, 'node_modules/.bin/nestjs-redlock');
-  const env = { PATH: [dirname(node), process.env.PATH].join(delimiter), REDLOCK_MASTERS: masters.join(',') };
+  const env = { ...pathWith(node), REDLOCK_MASTERS: masters.join(',') };
   const { version } = JSON.parse(await readFile(join(folder, 'node_modules/nestjs-redlock/package.json'), 'utf8'));
   equal((await outputOf(bin, ['--version'], { env })).trim(), version);
   const { healthy, voters } = JSON.parse(await outputOf(bin, ['doctor', '--json', '--no-restart-guard'], { env }));

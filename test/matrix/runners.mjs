@@ -1,16 +1,12 @@
 // The recipes of docs/testing.md, as they stand, under the test runners of applications that `nest new` generates.
-// Applications as `nest new` generates them.
 import { deepEqual, doesNotMatch, equal } from 'node:assert/strict';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { basename, delimiter, dirname, join } from 'node:path';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { readMarkdown } from '../../scripts/docs/markdown.mjs';
 import { root } from '../../scripts/run.mjs';
-import { keep, npmInstall, outcomeOf, outputOf, OWN, refresh } from './command.mjs';
+import { generate } from './application.mjs';
+import { outcomeOf, pathWith } from './command.mjs';
 import { RUNNERS, SCAFFOLDS } from './corners.mjs';
-
-/** Packages of a generated application that no test needs. */
-const NOT_NEEDED =
-  /lint|prettier|supertest|^globals$|ts-loader|ts-node|^tsconfig-paths$|source-map|coverage|@nestjs\/(?:cli|mau|schematics)/;
 
 /** Where the recipes are written: `app.module.ts` is also a file of the application. */
 const FOLDER = 'src/recipes';
@@ -42,9 +38,9 @@ function jest(...flags) {
 /** The cells of all test runners. Applications are generated and installed when the first of their cells runs. */
 export function runnerCells({ tarball, node, version }) {
   const applications = new Map();
-  const applicationOf = (name) => {
-    if (!applications.has(name)) applications.set(name, generate(name, tarball, node));
-    return applications.get(name);
+  const applicationOf = (scaffold) => {
+    if (!applications.has(scaffold)) applications.set(scaffold, prepare(scaffold, tarball, node));
+    return applications.get(scaffold);
   };
   return RUNNERS.map(({ runner, scaffold }) => ({
     ...{
@@ -57,14 +53,8 @@ export function runnerCells({ tarball, node, version }) {
   }));
 }
 
-async function generate(name, tarball, node) {
-  const { cli, flags, packages } = SCAFFOLDS[name];
-  const app = join(OWN, 'runners', name);
-  await nestNew(cli, app, environment(node), ...flags);
-  await dropPackages(app, NOT_NEEDED);
-  const manifest = await readFile(join(app, 'package.json'), 'utf8');
-  await refresh(app, `${manifest} ${packages.join(' ')} ${tarball}`, () => npmInstall(app, ...packages, tarball));
-
+async function prepare(scaffold, tarball, node) {
+  const app = await generate(`runners-${scaffold}`, scaffold, node, [...SCAFFOLDS[scaffold].packages, tarball]);
   const { blocks } = await readMarkdown(join(root, 'docs/testing.md'));
   const recipes = blocks
     .filter(({ language, fileName }) => language === 'ts' && fileName !== undefined)
@@ -76,7 +66,8 @@ async function generate(name, tarball, node) {
   // The changes that the page names.
   const commonJs = JSON.parse(JSON.stringify({ ...esm, extensionsToTreatAsEsm: undefined }).replace('es6', 'commonjs'));
   const specs = recipes.map(({ fileName }) => fileName).filter((each) => each.endsWith('.spec.ts'));
-  return { app, specs, page: { esm, commonJs }, generated: JSON.parse(manifest).jest };
+  const { jest: generated } = JSON.parse(await readFile(join(app, 'package.json'), 'utf8'));
+  return { app, specs, page: { esm, commonJs }, generated };
 }
 
 /** With Vitest, `vi` has the functions of `jest`, as the page says. */
@@ -96,7 +87,7 @@ async function runRecipes(application, runner, node) {
   const report = join(app, `report.${name}.json`);
   const reporter = config ? ['--json'] : ['--reporter=json'];
   const command = [...args(configFile), ...reporter, '--outputFile', report];
-  const { code, stdout, stderr } = await outcomeOf(node, command, { cwd: app, env: environment(node) });
+  const { code, stdout, stderr } = await outcomeOf(node, command, { cwd: app, env: pathWith(node) });
   equal(code, 0, `${stdout}${stderr}`);
   // jest prints this and waits for what a test has left open.
   doesNotMatch(stderr, /did not exit/);
@@ -106,33 +97,4 @@ async function runRecipes(application, runner, node) {
     testResults.map((each) => `${basename(each.name)} ${each.status}`).sort(),
     expected.map((each) => `${each} passed`).sort(),
   );
-}
-
-function environment(node) {
-  return { PATH: [dirname(node), process.env.PATH].join(delimiter), CI: 'true' };
-}
-
-/** Files and folders that a former run may have left or changed. */
-const GENERATED = ['src', 'test', 'dist', 'package.json', 'tsconfig.json', 'vitest.config.ts'];
-const ANSWERS = ['--skip-install', '--skip-git', '--package-manager', 'npm'];
-
-/** Runs `nest new` of a version of the Nest CLI, without installing anything into the application. */
-export async function nestNew(version, app, env, ...flags) {
-  const cli = await keep(`nest-cli-${version}`, async (draft) => {
-    const manifest = { private: true, dependencies: { '@nestjs/cli': version } };
-    await writeFile(join(draft, 'package.json'), JSON.stringify(manifest));
-    await npmInstall(draft);
-  });
-  await mkdir(dirname(app), { recursive: true });
-  for (const file of GENERATED) await rm(join(app, file), { recursive: true, force: true });
-  const args = ['new', basename(app), ...ANSWERS, ...flags];
-  await outputOf(join(cli, 'node_modules/.bin/nest'), args, { cwd: dirname(app), env });
-}
-
-/** Removes packages from the generated package.json that a part of the matrix does not need. */
-export async function dropPackages(app, notNeeded) {
-  const path = join(app, 'package.json');
-  const manifest = JSON.parse(await readFile(path, 'utf8'));
-  const wanted = Object.entries(manifest.devDependencies).filter(([name]) => !notNeeded.test(name));
-  await writeFile(path, JSON.stringify({ ...manifest, devDependencies: Object.fromEntries(wanted) }));
 }
