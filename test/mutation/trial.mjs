@@ -20,16 +20,17 @@ const END = 3_000;
  * @param {string[]} specs paths below the root
  * @param {object} options
  * @param {object} [options.mutant] applied to the library
- * @param {string} [options.coverage] the folder for the coverage of each spec
+ * @param {string} [options.coverage] the folder for the coverage
  * @param {number} [options.testTimeout] in milliseconds
  * @param {(spec: string) => number} options.limitOf after so many milliseconds a spec hangs
  * @returns the specs with their times, and the first failure: its spec, and its title or 'time limit'
  */
 export async function runSpecs(specs, { mutant, coverage, testTimeout, limitOf }) {
   const args = [...JEST, '--runTestsByPath', ...specs];
-  if (!coverage) args.push('--bail');
+  if (coverage) args.push('--coverage', `--coverageDirectory=${coverage}`);
+  else args.push('--bail');
   if (testTimeout) args.push(`--testTimeout=${testTimeout}`);
-  const env = { ...process.env, COVERAGE: coverage ?? '', MUTANT: mutant ? JSON.stringify(mutant) : '' };
+  const env = { ...process.env, MUTANT: mutant ? JSON.stringify(mutant) : '' };
   const child = spawn(process.execPath, args, {
     cwd: root,
     env,
@@ -55,7 +56,7 @@ export async function runSpecs(specs, { mutant, coverage, testTimeout, limitOf }
   };
   limit(START);
   child.stderr.on('data', (chunk) => errors.push(chunk));
-  child.on('message', ({ begins, fails, title, ends, milliseconds, failure: summary }) => {
+  child.on('message', ({ begins, fails, title, ends, milliseconds, longest, failure: summary }) => {
     if (fails) {
       failure ??= { spec: fails, title };
       // Enough to tear down what the spec has set up.
@@ -66,7 +67,7 @@ export async function runSpecs(specs, { mutant, coverage, testTimeout, limitOf }
       limit(limitOf(begins));
     } else {
       running = undefined;
-      done.push({ spec: ends, milliseconds });
+      done.push({ spec: ends, milliseconds, longest });
       if (summary) failure ??= { spec: ends, title: summary };
       // A mutant may leave something that keeps the process alive. Coverage is written at its end.
       if (done.length === specs.length && !coverage) conclude();

@@ -11,6 +11,9 @@ export default {
   // Mutated files fill it.
   cacheDirectory: '<rootDir>/build/mutation/jest',
   transform: { [pattern]: [`${here}/transform.mjs`, options] },
+  coverageProvider: 'v8',
+  coverageReporters: ['json'],
+  collectCoverageFrom: undefined,
   testEnvironment: `${here}/environment.mjs`,
   testSequencer: `${here}/sequencer.mjs`,
   reporters: [`${here}/reporter.mjs`],

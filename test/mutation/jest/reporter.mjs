@@ -9,6 +9,7 @@ export default class Reporter {
     process.send?.({
       ends: relative(root, path).split(sep).join('/'),
       milliseconds: perfStats.end - perfStats.start,
+      longest: Math.max(0, ...testResults.map(({ duration }) => duration ?? 0)),
       failure: failed?.fullName ?? error?.message?.split('\n', 1)[0],
     });
   }
