@@ -14,5 +14,7 @@ export declare function ensureChromium(): Promise<string>;
 export declare function ensurePostgres(): Promise<string | undefined>;
 /** Folder of the newest programs. */
 export declare function findPostgres(): string | undefined;
+/** Paths of the newest programs, installed if need be. */
+export declare function ensureMariadb(): Promise<Readonly<Record<'server' | 'install', string>> | undefined>;
 export declare function findMariadb(): Readonly<Record<'server' | 'install', string>> | undefined;
 export declare function findPrometheus(): Readonly<Record<'prometheus' | 'promtool', string>> | undefined;

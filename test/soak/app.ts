@@ -30,15 +30,14 @@ import {
   RedlockModule,
   WithLock,
 } from 'nestjs-redlock';
-import { Elections, Leader, type Leadership, RedlockLeaderModule } from 'nestjs-redlock/leader';
+import { RedlockLeaderModule } from 'nestjs-redlock/leader';
 import { type JobRun, LockedCron, RedlockScheduleModule } from 'nestjs-redlock/schedule';
 import { fence } from 'nestjs-redlock/sql';
 import pg from 'pg';
+import { note, Relay, runJob, task } from '../torture/boot.js';
 import { now } from '../torture/trace.js';
-import { recorder, STALL, type Task } from './trace.js';
+import { STALL } from './trace.js';
 
-const task = JSON.parse(process.argv[2] ?? '') as Task;
-const note = recorder(task.trace);
 const before = leftovers();
 
 let ran = now();
@@ -224,7 +223,7 @@ class Invoices extends WorkerHost {
   }
 }
 
-const EVERY_SECOND = { ttl: '2s', overlap: 'queue' } as const;
+const EVERY_SECOND = { ttl: task.ttl, overlap: 'queue' } as const;
 
 @Injectable()
 class Jobs {
@@ -240,49 +239,19 @@ class Jobs {
     return this.tick('sync', run);
   }
 
-  private async tick(job: string, { scheduledFor, attempt, signal }: JobRun): Promise<void> {
-    const say = (event: 'start' | 'end' | 'aborted'): void => {
-      note({ kind: 'tick', event, job, tick: scheduledFor.getTime(), attempt, at: now() });
-    };
-    say('start');
+  private async tick(job: string, run: JobRun): Promise<void> {
     const leave = enter(this.locks.current(`job:${job}`));
-    // After the end of the lock, the method throws, and another instance runs the tick.
-    await sleep(50 + Math.random() * 100, undefined, { signal }).catch((error: unknown) => {
-      say('aborted');
-      throw error;
-    });
+    await runJob(job, 150, run);
     leave();
-    say('end');
-  }
-}
-
-@Injectable()
-class Relay {
-  constructor(private readonly elections: Elections) {}
-
-  @Leader('relay', { ttl: '2s' })
-  async lead({ term, signal }: Leadership): Promise<void> {
-    while (!signal.aborted) {
-      const before = now();
-      if (this.elections.isLeader('relay')) {
-        note({ kind: 'election', line: { event: 'leads', term, before, after: now() } });
-      }
-      await sleep(50);
-    }
   }
 }
 
 @Module({
   imports: [
-    BullModule.forRoot({ connection: { url: task.redis } }),
+    BullModule.forRoot({ connection: { url: task.masters[0]! } }),
     BullModule.registerQueue({ name: 'invoices' }),
     ScheduleModule.forRoot(),
-    RedlockModule.forRoot({
-      masters: [task.redis],
-      keyPrefix: 'soak',
-      instance: task.instance,
-      enabled: task.locks,
-    }),
+    RedlockModule.forRoot({ masters: task.masters, keyPrefix: 'soak', instance: task.instance, enabled: task.locks }),
     RedlockScheduleModule,
     RedlockLeaderModule,
   ],
@@ -320,14 +289,7 @@ app.useLogger({
   warn: (message) => pino.warn(message),
   error: (message) => pino.error(message),
 });
-app.get(Elections).observe({
-  elected: (_, term) => note({ kind: 'election', line: { event: 'elected', term, at: now() } }),
-  resigned: (_, term) => note({ kind: 'election', line: { event: 'resigned', term, at: now() } }),
-  lost: (_, term) => note({ kind: 'election', line: { event: 'lost', term, at: now() } }),
-});
 for (const event of ['unhandledRejection', 'uncaughtException', 'warning']) process.on(event, report);
-process.on('disconnect', () => process.exit());
-process.channel?.unref();
 
 const heap = setInterval(() => {
   globalThis.gc?.();
@@ -346,4 +308,4 @@ process.once('SIGTERM', () => {
   }, report);
 });
 await app.listen(0, '127.0.0.1');
-process.send?.({ port: Number(new URL(await app.getUrl()).port) });
+process.send?.({ ready: true, port: Number(new URL(await app.getUrl()).port) });

@@ -1,19 +1,12 @@
 import { overlaps } from '../torture/check-exclusion.js';
+import type { ChildRecord } from '../torture/child.js';
 import { judge as judgeLedger, type LedgerRow, type StockRow } from '../torture/fenced/verdict.mjs';
 import { explain, type RunLine } from '../torture/jobs/verdict.mjs';
 import { judge as judgeElection } from '../torture/leader/verdict.mjs';
 import type { SoakEvent } from './trace.js';
 
-/** One process, from its start to its end. Times are milliseconds of the machine's monotonic clock. */
-export interface InstanceRecord {
-  readonly name: string;
-  readonly events: readonly SoakEvent[];
-  readonly killedAt?: number | undefined;
-  /** Of SIGTERM. */
-  readonly toldAt?: number | undefined;
-  /** Exit code, the signal that ended it, or `hung`. */
-  readonly exit: number | string;
-}
+/** One process, from its start to its end. */
+export type InstanceRecord = ChildRecord<SoakEvent>;
 
 export interface Interval {
   readonly from: number;
@@ -60,8 +53,8 @@ interface Finding {
 }
 
 const SECOND = 1_000;
-/** Of the lock of a job, as in the application. */
-const JOB_TTL = 2_000;
+/** Of the lock of a job. */
+export const JOB_TTL = 2_000;
 /** A lock has to be taken again so long after Redis answers. Far more than a busy machine needs: what hangs is noticed. */
 const RECOVERS_WITHIN = 15_000;
 /** In its first minutes, the heap of a process grows. The second half of a long life is judged. */

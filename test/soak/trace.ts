@@ -1,4 +1,3 @@
-import { openSync, writeSync } from 'node:fs';
 import { type ElectionLine } from '../torture/leader/verdict.mjs';
 import { type TraceEvent } from '../torture/trace.js';
 
@@ -15,6 +14,8 @@ export type SoakEvent =
   | { readonly kind: 'stalled'; readonly from: number; readonly at: number }
   | { readonly kind: 'heap'; readonly at: number; readonly bytes: number }
   | { readonly kind: 'unhandled'; readonly at: number; readonly message: string }
+  /** What has happened in a fenced transaction. */
+  | { readonly kind: 'counted'; readonly what: string }
   /** The application has closed; what was there then and not before it was created. */
   | { readonly kind: 'closed'; readonly at: number; readonly left: readonly string[] };
 
@@ -33,23 +34,13 @@ export interface TickEvent {
 /** What an instance is started with. */
 export interface Task {
   readonly instance: string;
-  readonly redis: string;
-  readonly postgres: string;
   readonly trace: string;
+  readonly masters: readonly string[];
+  /** Of a scheduled job, and of a leader, in milliseconds. */
+  readonly ttl: number;
+  /** What an instance of the torture has to do. */
+  readonly duty: 'job' | 'leader';
+  readonly postgres: string;
   /** `false`: a control, in which the checks have to find something. */
   readonly locks: boolean;
-}
-
-/** Writes at once, so that a SIGKILL loses nothing. */
-export function recorder(path: string): (event: SoakEvent) => void {
-  const file = openSync(path, 'a');
-  return (event) => void writeSync(file, `${JSON.stringify(event)}\n`);
-}
-
-/** @param text of a trace: a killed process may leave half a line */
-export function eventsIn(text: string): SoakEvent[] {
-  return text
-    .split('\n')
-    .slice(0, -1)
-    .map((line) => JSON.parse(line) as SoakEvent);
 }

@@ -25,9 +25,10 @@ const SURELY_NOT_EXTENDED = 100;
 class Section {
   private until: number;
   private lookedAt: number;
-  private over = false;
-  private known: number | undefined;
-  private readonly lost: Promise<void>;
+  isOver = false;
+  knownToken: number | undefined;
+  /** Resolves when the loss of the lock is reported. */
+  readonly untilLost: Promise<void>;
 
   constructor(
     private readonly trace: Trace,
@@ -41,7 +42,7 @@ class Section {
     const at = (this.lookedAt = now());
     this.until = at + lock.remaining();
     trace.say({ kind: 'granted', section: name, ...claim, asked, at, until: this.until });
-    this.lost = new Promise((resolve) => {
+    this.untilLost = new Promise((resolve) => {
       const lose = (): void => {
         this.noteLoss();
         resolve();
@@ -49,19 +50,6 @@ class Section {
       if (lock.signal.aborted) lose();
       else lock.signal.addEventListener('abort', lose, { once: true });
     });
-  }
-
-  get knownToken(): number | undefined {
-    return this.known;
-  }
-
-  get isOver(): boolean {
-    return this.over;
-  }
-
-  /** Resolves when the loss of the lock is reported. */
-  get untilLost(): Promise<void> {
-    return this.lost;
   }
 
   look(): void {
@@ -78,7 +66,7 @@ class Section {
   /** Withdraws the recorded belief before the holder asks for a shorter ttl. */
   promiseNothing(): void {
     const at = now();
-    if (!this.over) this.trace.say({ kind: 'looked', section: this.name, at, until: Math.min(at, this.until) });
+    if (!this.isOver) this.trace.say({ kind: 'looked', section: this.name, at, until: Math.min(at, this.until) });
   }
 
   /** The fencing token; `undefined` for a shared section, and if the lock ends first. */
@@ -90,7 +78,7 @@ class Section {
       const token = await this.lock.fencingToken();
       this.trace.say({ kind: 'token', section: this.name, at: now(), token });
       asked.settle('known');
-      this.known = token;
+      this.knownToken = token;
       return token;
     } catch (error) {
       asked.settle((error as Error).name);
@@ -100,14 +88,14 @@ class Section {
 
   /** To be called before the lock is released. */
   leave(): void {
-    if (this.over) return;
-    this.over = true;
+    if (this.isOver) return;
+    this.isOver = true;
     this.trace.saySince(this.due, { kind: 'left', section: this.name, why: 'released' });
   }
 
   private noteLoss(): void {
-    if (this.over) return;
-    this.over = true;
+    if (this.isOver) return;
+    this.isOver = true;
     const why = (this.lock.signal.reason as LockLostError).cause;
     this.trace.saySince(this.due, { kind: 'lost', section: this.name, why });
   }
@@ -201,61 +189,37 @@ export class Actor {
     const { dice, trace } = this.context;
     const choice = this.choose();
     const { ttl, wait } = choice;
-    const lock = await this.acquire(choice, { wait });
-    const section = this.enter(lock.lock, choice, lock.asked, false);
-    await this.workIn(section, dice.between(2, ttl / 4));
-    if (!section.isOver && dice.chance(0.7)) {
+    await this.hold(choice, { wait }, async (section, lock) => {
+      await this.workIn(section, dice.between(2, ttl / 4));
+      if (section.isOver || !dice.chance(0.7)) return;
       section.promiseNothing();
       const asked = trace.ask('extend', TWO_ROUNDS);
-      await lock.lock.extend(dice.pick(TTLS)).then(
+      await lock.extend(dice.pick(TTLS)).then(
         () => asked.settle('extended'),
         (error: unknown) => asked.settle(nameOf(error)),
       );
       section.look();
       await this.workIn(section, dice.between(2, ttl / 2));
-    }
-    await this.leave(section, lock.lock);
+    });
   }
 
+  /** `tryAcquire`. */
   private async attempt(): Promise<void> {
-    const { locks, trace, dice } = this.context;
-    const choice = this.choose();
-    const { resources, sharing, ttl } = choice;
-    const asked = trace.ask('acquire', TWO_ROUNDS);
-    const lock = await locks.tryAcquire(resources, { ...sharing, ttl }).catch((error: unknown) => {
-      asked.settle(nameOf(error));
-      throw error;
-    });
-    if (!lock) {
-      asked.settle('null');
-      return;
-    }
-    const section = this.enter(lock, choice, asked.at, false);
-    asked.settle('granted');
-    await this.workIn(section, dice.between(2, 60));
-    await this.leave(section, lock);
+    await this.hold(this.choose(), undefined, (section) => this.workIn(section, this.context.dice.between(2, 60)));
   }
 
   /** Does not look at the lock: only the library can report that it has ended. */
   private async sleepThrough(): Promise<void> {
     const choice = this.choose();
-    const { ttl, wait } = choice;
-    const extend = this.context.dice.chance(0.3);
-    const { lock, asked } = await this.acquire(choice, { wait, extend });
-    const section = this.enter(lock, choice, asked, extend);
-    await Promise.race([section.untilLost, sleep(ttl + 500)]);
-    await this.leave(section, lock);
+    const options = { wait: choice.wait, extend: this.context.dice.chance(0.3) };
+    await this.hold(choice, options, (section) => Promise.race([section.untilLost, sleep(choice.ttl + 500)]));
   }
 
   /** `minHold`: the keys outlive the section. Shared locks do not have that. */
   private async keep(): Promise<void> {
-    const { dice } = this.context;
     const choice = this.choose([EXCLUSIVE, PERMIT]);
-    const { ttl, wait } = choice;
-    const { lock, asked } = await this.acquire(choice, { wait, minHold: Math.ceil(dice.between(20, ttl / 2)) });
-    const section = this.enter(lock, choice, asked, false);
-    await this.workIn(section, 5);
-    await this.leave(section, lock);
+    const minHold = Math.ceil(this.context.dice.between(20, choice.ttl / 2));
+    await this.hold(choice, { wait: choice.wait, minHold }, (section) => this.workIn(section, 5));
   }
 
   /** A signal ends the wait. */
@@ -264,27 +228,37 @@ export class Actor {
     const choice = this.choose();
     const patience = Math.ceil(dice.between(1, 300));
     const options = { wait: 3_000, signal: AbortSignal.timeout(patience), extend: true };
-    const { lock, asked } = await this.acquire(choice, options, patience);
-    const section = this.enter(lock, choice, asked, true);
-    await this.workIn(section, dice.between(2, 60));
-    await this.leave(section, lock);
+    await this.hold(choice, options, (section) => this.workIn(section, dice.between(2, 60)), patience);
   }
 
-  private async acquire(
-    { resources, sharing, ttl }: Choice,
-    options: AcquireOptions & { readonly wait: number },
-    within = options.wait,
-  ): Promise<{ readonly lock: Lock; readonly asked: number }> {
+  /** Acquires, works and releases; without options, it tries once. */
+  private async hold(
+    choice: Choice,
+    options: (AcquireOptions & { readonly wait: number }) | undefined,
+    work: (section: Section, lock: Lock) => Promise<void>,
+    within = options?.wait ?? 0,
+  ): Promise<void> {
     const { locks, trace } = this.context;
+    const { resources, sharing, ttl } = choice;
     const asked = trace.ask('acquire', within + TWO_ROUNDS);
-    try {
-      const lock = await locks.acquire(resources, { ...sharing, ttl, ...options });
-      asked.settle('granted');
-      return { lock, asked: asked.at };
-    } catch (error) {
+    const acquiring = options
+      ? locks.acquire(resources, { ...sharing, ttl, ...options })
+      : locks.tryAcquire(resources, { ...sharing, ttl });
+    const lock = await acquiring.catch((error: unknown) => {
       asked.settle(nameOf(error));
       throw error;
+    });
+    if (!lock) {
+      asked.settle('null');
+      return;
     }
+    const section = this.enter(lock, choice, asked.at, options?.extend === true);
+    asked.settle('granted');
+    await work(section, lock);
+    section.leave();
+    const leaving = trace.ask('release', TWO_ROUNDS);
+    await lock.release();
+    leaving.settle('released');
   }
 
   private enter(lock: Lock, { resources, sharing }: Choice, asked: number, extended: boolean): Section {
@@ -310,13 +284,6 @@ export class Actor {
   private async write({ name, claim }: Section, token: number): Promise<void> {
     const { worker, writer } = this.context;
     await writer.write({ section: name, worker, keys: claim.keys, token });
-  }
-
-  private async leave(section: Section, lock: Lock): Promise<void> {
-    section.leave();
-    const asked = this.context.trace.ask('release', TWO_ROUNDS);
-    await lock.release();
-    asked.settle('released');
   }
 
   private choose(sharings = SHARINGS): Choice {

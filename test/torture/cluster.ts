@@ -9,24 +9,6 @@ const LASTING = /\0(?:fences|run)$/;
 /** Queues are short, and expire by themselves. */
 const QUEUE = /\0(?:queue|permits):/;
 
-type StoredKey = Omit<GhostKey, 'master'>;
-
-export async function keysAt(port: number): Promise<StoredKey[]> {
-  const client = new Redis(port, '127.0.0.1', { maxRetriesPerRequest: 0, retryStrategy: () => null });
-  try {
-    const keys = await client.keys('*');
-    return await Promise.all(keys.map(async (key) => ({ key, ttl: await client.pttl(key) })));
-  } finally {
-    client.disconnect();
-  }
-}
-
-/** Whether a key should be gone when every lock has ended. */
-export function isGhost({ key, ttl }: StoredKey): boolean {
-  // -2: it expired between the two commands.
-  return ttl !== -2 && !LASTING.test(key) && !(QUEUE.test(key) && ttl >= 0);
-}
-
 /** One master: a server and its proxy. */
 export class Node {
   private constructor(
@@ -44,8 +26,15 @@ export class Node {
     return command(this.server.port, name, ...args);
   }
 
-  keys(): Promise<StoredKey[]> {
-    return keysAt(this.server.port);
+  /** Its keys, and when they expire. */
+  async keys(): Promise<Omit<GhostKey, 'master'>[]> {
+    const client = new Redis(this.server.port, '127.0.0.1', { maxRetriesPerRequest: 0, retryStrategy: () => null });
+    try {
+      const keys = await client.keys('*');
+      return await Promise.all(keys.map(async (key) => ({ key, ttl: await client.pttl(key) })));
+    } finally {
+      client.disconnect();
+    }
   }
 
   async stop(): Promise<void> {
@@ -74,7 +63,10 @@ export class Cluster implements AsyncDisposable {
   /** Keys that should be gone when every lock has ended. */
   async ghosts(): Promise<GhostKey[]> {
     const keys = await Promise.all(this.nodes.map((node) => node.keys()));
-    return keys.flatMap((list, master) => list.filter(isGhost).map((key) => ({ master, ...key })));
+    // -2: it expired between the two commands.
+    const isGhost = ({ key, ttl }: GhostKey): boolean =>
+      ttl !== -2 && !LASTING.test(key) && !(QUEUE.test(key) && ttl >= 0);
+    return keys.flatMap((list, master) => list.map((key) => ({ master, ...key })).filter(isGhost));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

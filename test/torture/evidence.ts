@@ -1,3 +1,4 @@
+import { type ChildRecord } from './child.js';
 import { type PlannedPhase } from './plan.js';
 import { type Write } from './register.js';
 import { type Claim, type TraceEvent } from './trace.js';
@@ -16,14 +17,7 @@ export interface Phase extends Omit<PlannedPhase, 'name'> {
 }
 
 /** One worker process, from its start to its end. */
-export interface WorkerRecord {
-  readonly name: string;
-  readonly events: readonly TraceEvent[];
-  /** When the nemesis killed it. */
-  readonly killedAt?: number | undefined;
-  /** Exit code, or the signal that ended it. */
-  readonly exit: number | string;
-}
+export type WorkerRecord = ChildRecord<TraceEvent>;
 
 /** A key that still existed when every lock had to have ended. */
 export interface GhostKey {

@@ -5,7 +5,9 @@ import { type FaultKind } from './kinds.js';
 import { type PlannedFault } from './plan.js';
 import { type Register } from './register.js';
 
+/** What a nemesis can act on. */
 export interface World {
+  readonly cluster: Cluster;
   readonly crew: Crew;
   readonly register: Register;
   readonly keys: readonly string[];
@@ -16,7 +18,7 @@ const PERMIT = /\0permit:/;
 
 /** Acts on one target from the start of the fault until it is healed. */
 type OnMaster = (node: Node, fault: PlannedFault) => Promise<void>;
-type OnWorker = (world: World, worker: number, fault: Pick<PlannedFault, 'lasts'>) => Promise<void>;
+type OnWorker = (world: World, worker: number, fault: PlannedFault) => Promise<void>;
 
 const ON_MASTER = {
   'kill -9, back at once': ({ server }) => server.restart(),
@@ -77,19 +79,19 @@ const ON_MASTER = {
   },
 } as const satisfies Partial<Record<FaultKind, OnMaster>>;
 
-export const ON_WORKER = {
-  'worker stopped': ({ crew }, worker, { lasts }) => stop(crew, worker, lasts),
+const ON_WORKER = {
+  'worker stopped': ({ crew }, worker, { lasts }) => crew.stop(worker, lasts),
   'holder stopped before its write': async ({ crew, register }, worker, { lasts }) => {
     // A worker that has written at the beginning of its section writes again at its end.
-    await stop(crew, (await register.nextWriter(500)) ?? worker, lasts);
+    await crew.stop((await register.nextWriter(500)) ?? worker, lasts);
   },
   'worker killed': ({ crew }, worker) => crew.replace(worker),
 } as const satisfies Partial<Record<FaultKind, OnWorker>>;
 
 /** Carries out a fault and heals it. */
-export async function carryOut(cluster: Cluster, world: World, fault: PlannedFault): Promise<true> {
+export async function carryOut(world: World, fault: PlannedFault): Promise<void> {
   const { kind, targets } = fault;
-  const nodes = targets.map((index) => cluster.nodes[index] as Node);
+  const nodes = targets.map((index) => world.cluster.nodes[index] as Node);
   if (kind === 'FLUSHALL met by a new process') {
     await Promise.all([...nodes.map((node) => node.command('FLUSHALL')), world.crew.replace(0)]);
   } else if (kind in ON_WORKER) {
@@ -99,7 +101,6 @@ export async function carryOut(cluster: Cluster, world: World, fault: PlannedFau
     const act: OnMaster = ON_MASTER[kind as keyof typeof ON_MASTER];
     await Promise.all(nodes.map((node) => act(node, fault)));
   }
-  return true;
 }
 
 type Act = (node: Node, fault: PlannedFault) => unknown;
@@ -140,10 +141,4 @@ function swallowing(...directions: readonly ('requests' | 'replies')[]): OnMaste
       proxy.reset();
     },
   );
-}
-
-async function stop(crew: Crew, worker: number, lasts: number): Promise<void> {
-  crew.pause(worker);
-  await sleep(lasts);
-  crew.resume(worker);
 }

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../support/eventually.js';
 import { type AppliedFault, type Phase } from './evidence.js';
-import { type World } from './faults.js';
-import { type Kind } from './kinds.js';
+import { carryOut, type World } from './faults.js';
+import { type Kind, KINDS } from './kinds.js';
 import { type Plan, type PlannedFault } from './plan.js';
 import { now } from './trace.js';
 
@@ -12,15 +12,8 @@ import { now } from './trace.js';
  */
 const RECOVERED_WITHIN = 30_000;
 
-/** What a nemesis can do to the servers and processes of a run. */
-export interface Arsenal<Name extends string> {
-  readonly kinds: Readonly<Record<Name, Kind>>;
-  /** Carries out a fault and heals it. Resolves with `false` if it could not be carried out. */
-  readonly carryOut: (world: World, fault: PlannedFault<Name>) => Promise<boolean>;
-}
-
 /** Carries out a plan, and records what happened when. */
-export class Nemesis<Name extends string> {
+export class Nemesis {
   readonly faults: AppliedFault[] = [];
   readonly phases: Phase[] = [];
   /** The work in progress at each target: a slow machine may need longer than planned. */
@@ -29,8 +22,7 @@ export class Nemesis<Name extends string> {
 
   constructor(
     private readonly world: World,
-    private readonly arsenal: Arsenal<Name>,
-    private readonly plan: Plan<Name>,
+    private readonly plan: Plan,
     private readonly enter: (phase: Phase) => void,
   ) {}
 
@@ -73,15 +65,16 @@ export class Nemesis<Name extends string> {
     await eventually(() => keys.every((key) => sectionsOn(key) >= 2), RECOVERED_WITHIN).catch(() => undefined);
   }
 
-  private async apply(fault: PlannedFault<Name>): Promise<void> {
+  private async apply(fault: PlannedFault): Promise<void> {
     const { kind, targets } = fault;
-    const { target, newWorker } = this.arsenal.kinds[kind];
+    const { target, newWorker }: Kind = KINDS[kind];
     const names = targets.map((index) => `${target === 'worker' ? 'worker' : 'master'} ${index}`);
     const before = Promise.all([this.restarting, ...names.map((name) => this.busy.get(name))]);
     const act = async (): Promise<void> => {
       await before;
       const at = now();
-      if (await this.arsenal.carryOut(this.world, fault)) this.faults.push({ kind, targets, at, until: now() });
+      await carryOut(this.world, fault);
+      this.faults.push({ kind, targets, at, until: now() });
     };
     const acting = act();
     if (newWorker) this.restarting = acting;

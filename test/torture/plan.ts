@@ -9,10 +9,10 @@ const SETTLING = 3_000;
 const CALM = 1_500;
 const CYCLE = 30_000;
 
-export interface PlannedFault<Name extends string = FaultKind> {
+export interface PlannedFault {
   /** Milliseconds from the start. */
   readonly at: number;
-  readonly kind: Name;
+  readonly kind: FaultKind;
   /** Numbers of masters or of workers. */
   readonly targets: readonly number[];
   /** Milliseconds until it is healed. */
@@ -27,9 +27,9 @@ export interface PlannedPhase {
   readonly to: number;
 }
 
-export interface Plan<Name extends string = FaultKind> {
+export interface Plan {
   readonly phases: readonly PlannedPhase[];
-  readonly faults: readonly PlannedFault<Name>[];
+  readonly faults: readonly PlannedFault[];
 }
 
 export interface PlanOptions {
@@ -96,7 +96,7 @@ class Scheduler {
   /** Schedules every kind once before any kind twice, as far as they fit, and several at a time. */
   fill({ from, to }: PlannedPhase): void {
     for (let at = from; at < to; at += this.dice.between(50, 400)) {
-      if (this.deck.length === 0) this.deck = this.dice.shuffle(this.kinds);
+      if (this.deck.length === 0) this.deck = this.dice.shuffle(Object.keys(KEPT) as FaultKind[]);
       // Usually a majority can vote, but sometimes it cannot.
       const limit = this.dice.chance(0.85) ? this.minority : this.options.masters;
       const fitting = this.deck
@@ -108,18 +108,12 @@ class Scheduler {
     }
   }
 
-  /** Schedules each kind at least once, and often enough to hit a lock. */
+  /** Often enough to hit a lock. */
   breakAssumptions({ from, to }: PlannedPhase): void {
-    for (let at = from; at < to; at += this.dice.between(100, 300)) this.break('keys deleted by an operator', at);
-  }
-
-  private break(kind: FaultKind, at: number): void {
-    const targets = this.dice.shuffle(this.masters.map((_, index) => index)).slice(0, this.minority + 1);
-    this.add({ at, kind, lasts: 0, size: this.dice.fraction(), targets });
-  }
-
-  private get kinds(): FaultKind[] {
-    return Object.keys(KEPT) as FaultKind[];
+    for (let at = from; at < to; at += this.dice.between(100, 300)) {
+      const targets = this.dice.shuffle(this.masters.map((_, index) => index)).slice(0, this.minority + 1);
+      this.add({ at, kind: 'keys deleted by an operator', lasts: 0, size: this.dice.fraction(), targets });
+    }
   }
 
   private get minority(): number {
@@ -159,13 +153,11 @@ class Scheduler {
     const kind: Kind = KINDS[fault.kind];
     const healed = at + lasts;
     const votes = kind.forgets ? healed + QUARANTINE : healed;
-    for (const target of targets) {
-      const { free, impaired, forgot } = (kind.target === 'worker' ? this.workers : this.masters)[target] as Target;
-      Object.assign((kind.target === 'worker' ? this.workers : this.masters)[target] as Target, {
-        free: Math.max(free, votes + 300),
-        impaired: Math.max(impaired, votes),
-        forgot: kind.forgets ? votes : forgot,
-      });
+    for (const index of targets) {
+      const target = (kind.target === 'worker' ? this.workers : this.masters)[index] as Target;
+      target.free = Math.max(target.free, votes + 300);
+      target.impaired = Math.max(target.impaired, votes);
+      if (kind.forgets) target.forgot = votes;
     }
   }
 }

@@ -1,6 +1,5 @@
+import { type ChildProcess } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import { createInterface } from 'node:readline';
 import { now } from './trace.js';
 
 /** A write that reached the register. */
@@ -17,26 +16,13 @@ export interface Write {
 type WriteRequest = Omit<Write, 'at' | 'accepted'>;
 
 /** The protected resource. It accepts a write only with a token that is not smaller than the largest it has seen. */
-export class Register implements AsyncDisposable {
+export class Register {
   readonly writes: Write[] = [];
   private readonly largest = new Map<string, number>();
   private readonly events = new EventEmitter();
-  private readonly sockets = new Set<Socket>();
-  private readonly server = createServer({ noDelay: true }, (socket) => this.serve(socket));
 
   /** @param fenced `false` accepts every write, to show the consequences */
-  private constructor(private readonly fenced: boolean) {}
-
-  static async open(fenced: boolean): Promise<Register> {
-    const register = new Register(fenced);
-    register.server.listen(0, '127.0.0.1');
-    await once(register.server, 'listening');
-    return register;
-  }
-
-  get port(): number {
-    return (this.server.address() as AddressInfo).port;
-  }
+  constructor(private readonly fenced: boolean) {}
 
   /** The worker whose write is accepted next; `undefined` if that takes longer than `within` milliseconds. */
   async nextWriter(within: number): Promise<number | undefined> {
@@ -47,19 +33,11 @@ export class Register implements AsyncDisposable {
     );
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    for (const socket of this.sockets) socket.destroy();
-    await new Promise((resolve) => this.server.close(resolve));
-  }
-
-  private serve(socket: Socket): void {
-    this.sockets.add(socket);
-    socket.on('close', () => this.sockets.delete(socket));
-    const lines = createInterface(socket);
-    // Workers are killed, which breaks their connections.
-    for (const emitter of [socket, lines]) emitter.on('error', () => undefined);
-    lines.on('line', (line) => {
-      socket.write(this.accept(JSON.parse(line) as WriteRequest) ? 'accepted\n' : 'refused\n');
+  /** Answers the writes of a worker. */
+  serve(worker: ChildProcess): void {
+    worker.on('message', ({ write }: { write?: WriteRequest }) => {
+      // Workers are killed, and then get no answer.
+      if (write) worker.send({ accepted: this.accept(write) }, () => undefined);
     });
   }
 
@@ -74,27 +52,17 @@ export class Register implements AsyncDisposable {
   }
 }
 
-/** A worker's connection to the register. Answers arrive in the order of the writes. */
+/** A worker's way to the register. Answers arrive in the order of the writes. */
 export class Writer {
   private readonly waiting: ((accepted: boolean) => void)[] = [];
 
-  private constructor(private readonly socket: Socket) {
-    createInterface(socket).on('line', (line) => this.waiting.shift()?.(line === 'accepted'));
-  }
-
-  static async to(port: number): Promise<Writer> {
-    const socket = connect(port, '127.0.0.1').setNoDelay();
-    await once(socket, 'connect');
-    return new Writer(socket);
+  constructor() {
+    process.on('message', ({ accepted }: { accepted: boolean }) => this.waiting.shift()?.(accepted));
   }
 
   /** Resolves with whether the write was accepted. */
-  write(request: WriteRequest): Promise<boolean> {
-    this.socket.write(`${JSON.stringify(request)}\n`);
+  write(write: WriteRequest): Promise<boolean> {
+    process.send?.({ write });
     return new Promise((resolve) => this.waiting.push(resolve));
-  }
-
-  end(): void {
-    this.socket.end();
   }
 }

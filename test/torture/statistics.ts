@@ -2,22 +2,7 @@ import { overlaps } from './check-exclusion.js';
 import { beliefsOf, type Evidence } from './evidence.js';
 
 /** A run in numbers. */
-export interface Statistics {
-  readonly faults: Readonly<Record<string, number>>;
-  /** How often each operation had which outcome. */
-  readonly operations: ReadonlyMap<string, number>;
-  readonly sections: number;
-  readonly sharedSections: number;
-  readonly permitSections: number;
-  /** Why holders lost their locks, and how often. */
-  readonly losses: ReadonlyMap<string, number>;
-  readonly writesAccepted: number;
-  readonly writesRefused: number;
-  /** Overlaps while an assumption was broken, or while locks granted then lived on. */
-  readonly overlapsAllowed: number;
-}
-
-export function statisticsOf(evidence: Evidence): Statistics {
+export function statisticsOf(evidence: Evidence) {
   const { workers, writes } = evidence;
   const faults = Object.fromEntries(
     evidence.kinds.map((name) => [name, evidence.faults.filter(({ kind }) => kind === name).length]),
@@ -36,16 +21,20 @@ export function statisticsOf(evidence: Evidence): Statistics {
   const writesAccepted = writes.filter(({ accepted }) => accepted).length;
   return {
     ...{ faults, writesAccepted, writesRefused: writes.length - writesAccepted },
+    /** How often each operation had which outcome. */
     operations: tally(operations),
+    /** Why holders lost their locks, and how often. */
     losses: tally(losses),
     sections: beliefs.length,
     sharedSections: beliefs.filter(({ mode }) => mode === 'shared').length,
     permitSections: beliefs.filter(({ permits }) => permits !== undefined).length,
+    /** Overlaps while an assumption was broken, or while locks granted then lived on. */
     overlapsAllowed: overlaps(evidence).filter(({ forbidden }) => !forbidden).length,
   };
 }
 
-function tally(names: readonly string[]): Map<string, number> {
+/** How often each name is in the list. */
+export function tally(names: readonly string[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const name of names.toSorted()) counts.set(name, (counts.get(name) ?? 0) + 1);
   return counts;

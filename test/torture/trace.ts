@@ -6,6 +6,21 @@ export function now(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }
 
+/** Of a scheduled job, in milliseconds. */
+export const LONGEST_RUN = 400;
+
+/** Writes at once, so that a SIGKILL loses nothing. */
+export function recorder(path: string): (event: object) => void {
+  const file = openSync(path, 'a');
+  return (event) => void writeSync(file, `${JSON.stringify(event)}\n`);
+}
+
+/** @param text of a trace: a killed process may leave half a line */
+export function eventsIn<Event>(text: string): Event[] {
+  const lines = text.split('\n').slice(0, -1);
+  return lines.map((line) => JSON.parse(line) as Event);
+}
+
 /** Milliseconds. */
 const PERIOD = 5;
 /** A delay of at most this much is normal for a timer among others, in milliseconds. */
@@ -17,7 +32,7 @@ const MEMORY = 60_000;
  * Measures for how long this process did not run, because it was stopped, or because the machine or its own work was in
  * the way.
  */
-export class Pulse {
+class Pulse {
   /** Only the gaps are stored, because most beats are on time. */
   private readonly gaps: { readonly from: number; readonly to: number }[] = [];
   private last = now();
@@ -100,21 +115,12 @@ export type TraceEvent =
 /** `Omit` for each member of a union. */
 type Without<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
 
-/** Writes a worker's events to a file at once, so that a SIGKILL does not lose them. */
+/** Writes a worker's events. */
 export class Trace {
-  private readonly file: number;
   private lastId = 0;
+  private readonly pulse = new Pulse();
 
-  constructor(
-    path: string,
-    private readonly pulse: Pulse,
-  ) {
-    this.file = openSync(path, 'a');
-  }
-
-  say(event: TraceEvent): void {
-    writeSync(this.file, `${JSON.stringify(event)}\n`);
-  }
+  constructor(readonly say: (event: TraceEvent) => void) {}
 
   /** Records an event now, with the time during which the process did not run since `due`. */
   saySince(due: number | undefined, event: Without<Extract<TraceEvent, { kind: 'lost' | 'left' }>, 'at' | 'stalled'>) {

@@ -7,12 +7,12 @@ import type * as Library from '../../lib/index.js';
 import { Actor } from './actor.js';
 import { Dice } from './dice.js';
 import { Writer } from './register.js';
-import { now, Pulse, Trace } from './trace.js';
+import { now, recorder, Trace } from './trace.js';
 
 export interface WorkerTask {
   readonly worker: number;
   /** Distinguishes the sections of this process from those of its predecessors. */
-  readonly name: string;
+  readonly instance: string;
   readonly seed: number;
   /** URL of the library's entry. */
   readonly library: string;
@@ -21,8 +21,6 @@ export interface WorkerTask {
   readonly restartGuard: boolean;
   readonly keys: readonly string[];
   readonly actors: number;
-  /** Port of the register. */
-  readonly register: number;
   /** File for its events. */
   readonly trace: string;
 }
@@ -34,12 +32,13 @@ const DISCONNECT = 1_600;
 
 const task = JSON.parse(process.argv[2] ?? '') as WorkerTask;
 const { masters, maxTtl, restartGuard } = task;
-const trace = new Trace(task.trace, new Pulse());
+const trace = new Trace(recorder(task.trace));
 for (const event of ['unhandledRejection', 'uncaughtException'] as const) {
   process.on(event, (error: unknown) => {
     trace.say({ kind: 'unhandled', at: now(), message: error instanceof Error ? String(error.stack) : String(error) });
   });
 }
+process.on('disconnect', () => process.exit());
 let stopped = false;
 const stop = new Promise<void>((resolve) => {
   process.once('SIGTERM', () => {
@@ -53,10 +52,10 @@ const options = { ttl: 400, maxTtl, wait: 1_000, restartGuard, drainTimeout: DRA
 Logger.overrideLogger(false);
 const app = await NestFactory.createApplicationContext(RedlockModule.forRoot({ masters, ...options }));
 const locks = app.get(LockService);
-const writer = await Writer.to(task.register);
+const writer = new Writer();
 const dice = new Dice(task.seed);
 const actors = Array.from({ length: task.actors }, (_, index) => {
-  const name = `${task.name}.${index}`;
+  const name = `${task.instance}.${index}`;
   return new Actor({ ...task, name, locks, trace, writer, dice: new Dice(task.seed + index + 1) });
 });
 const working = Promise.all(actors.map((actor) => actor.work(() => !stopped)));
@@ -69,7 +68,8 @@ const close = trace.ask('close', DRAIN + DISCONNECT);
 await app.close();
 close.settle('closed');
 await working;
-writer.end();
+// From here on, nothing of this program keeps the process from ending.
+process.channel?.unref();
 trace.say({ kind: 'closed', at: now() });
 
 /**
@@ -82,7 +82,7 @@ async function meetAll(): Promise<void> {
     for (const { master, state } of locks.status().masters) if (state === 'voting') met.add(master);
     if (met.size === masters.length) {
       trace.say({ kind: 'ready', at: now() });
-      process.stdout.write('ready\n');
+      process.send?.({ ready: true });
       return;
     }
     await sleep(20);
