@@ -13,7 +13,6 @@ export default {
   transform: { [pattern]: [`${here}/transform.mjs`, options] },
   coverageProvider: 'v8',
   coverageReporters: ['json'],
-  collectCoverageFrom: undefined,
   testEnvironment: `${here}/environment.mjs`,
   testSequencer: `${here}/sequencer.mjs`,
   reporters: [`${here}/reporter.mjs`],
