@@ -46,8 +46,8 @@ const SECOND = [
     reason: 'they need these servers and drivers; test/unit/sql fences on SQLite',
   },
   {
-    paths: ['test/unit/fencing/fencing-counterexamples.spec.ts', 'test/unit/docs/check-docs.spec.ts'],
-    area: 'wrong protocols and documents that must be noticed',
+    paths: ['test/unit/docs/check-docs.spec.ts'],
+    area: 'wrong documents that must be noticed',
     reason: 'they test tests',
   },
   {
@@ -84,7 +84,6 @@ const BOTH = [
   'test/simulation/busy.spec.ts',
   'test/simulation/jobs/jobs.spec.ts',
   'test/simulation/simulation.spec.ts',
-  'test/unit/redlock/exclusion.spec.ts',
   'test/unit/fencing/fencing.spec.ts',
   'test/unit/settings/resources.spec.ts',
   'test/unit/settings/settings.spec.ts',

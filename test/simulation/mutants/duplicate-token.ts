@@ -6,9 +6,8 @@ const [A, B, C] = [0, 1, 2];
 const [FAST, FIRST, SECOND] = [0, 1, 2];
 
 /**
- * The known counter-example to agreeing on a token without adopting larger answers (see
- * test/unit/fencing/fencing-counterexamples.spec.ts). Random schedules would need too long to find it, because six events
- * must happen in one order. Their exact times are still random.
+ * The known counter-example to agreeing on a token without adopting larger answers. Random schedules would need too long
+ * to find it, because six events must happen in one order. Their exact times are still random.
  */
 export function duplicateToken(seed: number): Schedule {
   const chance = new Chance(seed);
