@@ -11,13 +11,11 @@ import { LockNotAcquiredError } from '../../../lib/waiting/lock-not-acquired.err
 import { LockServiceStoppedError, QuorumUnavailableError } from '../../../lib/redlock/errors.js';
 import { Rig } from '../support/rig.js';
 import {
-  after,
   cutOff,
   granted,
   hangs,
   held,
   obeysAfter,
-  obeysInSilence,
   only,
   refused,
   says,
@@ -32,16 +30,6 @@ let rig: Rig;
 beforeEach(() => void (rig = new Rig()));
 
 describe('An attempt', () => {
-  // Protocol 4.1
-  it('sends its requests to all masters at the same time', async () => {
-    rig = new Rig({ masters: 5 });
-    rig.scriptAll(tellsAfter(7));
-    const lock = rig.follow(rig.acquire('a'));
-    expect(rig.counts('acquire')).toEqual([1, 1, 1, 1, 1]);
-    await rig.clock.advance(7);
-    expect(lock).toMatchObject({ value: { isHeld: true }, at: 7 });
-  });
-
   // Protocol 5.6
   it('without a wait asks the home master first while others wait, and all if it is silent', async () => {
     const peer = rig.peer();
@@ -131,30 +119,10 @@ describe('An attempt', () => {
     expect(rig.keys).toEqual([0, 0, 0]);
   });
 
-  it('is not blocked by the partial key of the previous attempt', async () => {
-    rig.script(2, only('acquire', obeysInSilence));
-    const lock = await rig.outcomeAfter(50, rig.acquire('a', { wait: 1_000 }));
-    expect(lock.state).toBe('pending');
-    rig.scriptAll(tellsAfter(0));
-    await rig.clock.advance(100);
-    expect(lock.state).toBe('fulfilled');
-  });
-
   // Protocol 4.1
   it('gives a master at most a quarter of the ttl to answer', async () => {
     rig.scriptAll(hangs);
     expect(await rig.outcomeAfter(100, rig.acquire('a', { ttl: 100, wait: 0 }))).toMatchObject({ at: 25 });
-  });
-
-  it('lets neither of two rivals wait forever when they split the votes', async () => {
-    rig = new Rig({ masters: 2 });
-    const rival = rig.peer();
-    rig.scriptEach(after(1, tellsAfter(5)), after(2, tellsAfter(5)));
-    const one = rig.follow(rig.acquire('a', noWait));
-    rig.scriptEach(after(2, tellsAfter(5)), after(1, tellsAfter(5)));
-    const two = await rig.outcomeAfter(20, rival.acquire('a', noWait));
-    for (const call of [one, two]) expect(call).toMatchObject({ at: 7, reason: expect.any(LockNotAcquiredError) });
-    expect(rig.keys).toEqual([0, 0]);
   });
 });
 
@@ -168,12 +136,6 @@ describe('Several resources', () => {
     expect(rig.keys).toEqual([2, 2, 2]);
     await lock.release();
     expect(rig.keys).toEqual([0, 0, 0]);
-  });
-
-  it('are taken together or not at all', async () => {
-    await rig.peer().lock('b');
-    await expect(rig.acquire(['a', 'b', 'c'], noWait)).rejects.toThrow(LockNotAcquiredError);
-    expect(rig.keys).toEqual([1, 1, 1]);
   });
 });
 
@@ -244,10 +206,6 @@ it.each(['its signal', 'the service'])(
 );
 
 describe('transitionAfter', () => {
-  it.each(['refused', 'split'] as const)('pauses before the home master if that fails and all have %s', (failure) =>
-    expect(transitionAfter('all', failure, true)).toEqual({ schedule: undefined, next: 'pause' }),
-  );
-
   it.each<[Step, Failure, string | undefined, Step | 'pause']>([
     ['all', 'refused', undefined, 'home'],
     ['all', 'split', undefined, 'home'],

@@ -96,13 +96,6 @@ describe('A printed error', () => {
     expect(JSON.parse(JSON.stringify(error))).toMatchObject({ permits });
   });
 
-  it('says that an operator released the lock by force', () => {
-    const answer = { kind: 'held', remaining: 5_000, revoked: true } as const;
-    expect(new LockLostError(['a'], 'owner-changed', [{ master: 'a:1', answer }]).message).toBe(
-      'lost the lock on "a": an operator released it by force (a:1: released by force, held for 5000 ms more)',
-    );
-  });
-
   it.each<[string, (LockHolder | 'free' | undefined)[], string | undefined]>([
     ['all masters', [WEB, WEB, WEB], 'web:1'],
     ['the only one that answered', [WEB, undefined, undefined], 'web:1'],

@@ -21,14 +21,6 @@ const WAYS: [
 ][] = [
   ['withLock', (locks, resource, options, work) => locks.withLock(resource, options, work).catch(unlessLost)],
   [
-    'acquire',
-    async (locks, resource, options, work) => {
-      const lock = await locks.acquire(resource, options);
-      work(lock);
-      await lock.release();
-    },
-  ],
-  [
     'acquire behind several functions of the application',
     async (locks, resource, options, work) => {
       const innermost = async (): Promise<Lock> => await locks.acquire(resource, options);
@@ -79,23 +71,6 @@ describe.each(WAYS)('Work that begins by %s', (_, work) => {
     },
   );
 
-  it.each([0, 1, 2, 3, 4, 6, 8, 12])(
-    'never begins under an ended lock, if the process is blocked %i reactions after the release before it',
-    async (reactions) => {
-      const { clock, locks, left, blocks } = rig();
-      const before = await locks.acquire('a', OPTIONS);
-      const next = work(locks, 'a', OPTIONS, blocks(0));
-      await clock.settle();
-      void before.release();
-      for (let reaction = 0; reaction < reactions; reaction++) await Promise.resolve();
-      if (left.length === 0) clock.stall(2 * TTL);
-      await clock.advance(100);
-      await next;
-      expect(left).toEqual([expect.any(Number)]);
-      expect(left[0]).toBeGreaterThan(TTL / 2);
-    },
-  );
-
   it.each([
     ['without waiting', { wait: 0 }],
     ['with a budget that ends meanwhile', { wait: TTL }],
@@ -112,35 +87,6 @@ describe.each(WAYS)('Work that begins by %s', (_, work) => {
         'process was blocked until the lock of 1000 ms had ended, so nothing ran: keep synchronous work short, or pass a ' +
         'longer ttl or `wait`',
     );
-    expect(keys()).toEqual([0, 0, 0]);
-  });
-
-  it('begins in the order of the calls, whatever ended meanwhile', async () => {
-    const { clock, locks } = rig();
-    const before = await locks.acquire('a', OPTIONS);
-    const order: number[] = [];
-    const all = [0, 1, 2, 3].map((i) => work(locks, 'a', OPTIONS, () => void order.push(i)));
-    await clock.settle();
-    void before.release();
-    clock.stall(2 * TTL);
-    await clock.advance(100);
-    await Promise.all(all);
-    expect(order).toEqual([0, 1, 2, 3]);
-  });
-
-  it('gives up at once if its signal aborts while it asks again', async () => {
-    const { clock, locks, left, keys, blocks } = rig();
-    const stop = new AbortController();
-    const enough = new Error('enough');
-    const first = work(locks, 'a', OPTIONS, () => {
-      clock.stall(2 * TTL);
-      stop.abort(enough);
-    });
-    const second = work(locks, 'b', { ...OPTIONS, signal: stop.signal }, blocks(0)).catch((error: unknown) => error);
-    await clock.settle();
-    await first;
-    expect(await second).toBe(enough);
-    expect(left).toEqual([]);
     expect(keys()).toEqual([0, 0, 0]);
   });
 });
@@ -177,13 +123,6 @@ describe('A lock that ended before its work could begin', () => {
       ['ended', undefined],
     ]);
     expect(rig.losses).toEqual([]);
-  });
-
-  it('fails the call with its number of attempts if the budget has ended', async () => {
-    const events: unknown[] = [];
-    const { rig, second } = await blocked({ failed: (error, { attempts }) => events.push([error, attempts]) }, 0);
-    expect(events).toEqual([[second.reason, 1]]);
-    expect([second.reason, rig.losses]).toEqual([expect.any(QuorumUnavailableError), []]);
   });
 
   it('is reported as granted and ended if the observer itself was too slow, and begins another acquisition', async () => {

@@ -5,8 +5,7 @@ import { Mutex } from '../../../lib/redlock/mutex.js';
 import { PendingReleases } from '../../../lib/redlock/round.js';
 import { Keyspace } from '../../../lib/settings/keyspace.js';
 import { askReserved } from '../../../lib/waiting/hand-off-reservation.js';
-import { LockLostError, type MasterReport, QuorumUnavailableError } from '../../../lib/redlock/errors.js';
-import { RedlockConfigError } from '../../../lib/settings/config.error.js';
+import { QuorumUnavailableError } from '../../../lib/redlock/errors.js';
 import { GRANTED, type MasterReply } from '../../../lib/masters/master.interface.js';
 import { TIMED_OUT } from '../../../lib/redlock/server.js';
 import { Rig } from '../support/rig.js';
@@ -58,15 +57,6 @@ describe('extend()', () => {
     expect([lock.isHeld, rig.keys]).toEqual([false, [0, 0, 0]]);
   });
 
-  it('to a shorter ttl is made up for by the next extension if the answers are lost', async () => {
-    const lock = await rig.lock('a', { ttl: 9_000, extend: true });
-    rig.scriptAll(only('extend', obeysInSilence));
-    await rig.outcomeAfter(60, lock.extend(900));
-    rig.scriptAll(tellsAfter(0));
-    await rig.clock.advance(900);
-    expect(lock.remaining()).toBeGreaterThan(8_000);
-  });
-
   it('to a longer ttl that fails does not keep the lock from being extended in time', async () => {
     const lock = await rig.lock('a', { ttl: 900, extend: true });
     rig.scriptAll(says(refused));
@@ -95,60 +85,19 @@ describe('extend()', () => {
     expect(extended).toMatchObject({ at: 988, reason: { cause: 'expired' } });
     expect(extended.reason).toBe(rig.losses[0]);
   });
-
-  it('can be called many times at once: the rounds follow each other', async () => {
-    const lock = await rig.lock('a', { ttl: 1_000 });
-    rig.scriptAll(tellsAfter(10));
-    const all = [undefined, 2_000, undefined].map((ttl) => rig.follow(lock.extend(ttl)));
-    await rig.clock.advance(100);
-    expect(rig.masters[0]!.times('extend')).toEqual([0, 10, 20]);
-    expect(all.map(({ at }) => at)).toEqual([10, 20, 30]);
-  });
-
-  it('after a release rejects, and sends no request', async () => {
-    const lock = await rig.lock('a');
-    await lock.release();
-    await expect(lock.extend()).rejects.toThrow(LockLostError);
-    await expect(lock.extend()).rejects.toMatchObject({ cause: 'released' });
-    expect([rig.masters[0]!.times('extend'), rig.losses]).toEqual([[], []]);
-  });
-
-  it.each([0, -1, NaN, 1.5, Infinity, '10', null])('refuses a ttl of %p', async (ttl) => {
-    const lock = await rig.lock('a');
-    const refusal = { name: RedlockConfigError.name, message: expect.stringMatching(/^lock\.extend: ttl must /) };
-    await expect(lock.extend(ttl as number)).rejects.toMatchObject(refusal);
-    expect([lock.isHeld, rig.masters[0]!.times('extend')]).toEqual([true, []]);
-  });
 });
 
 const DOWN: MasterReply = { kind: 'unreachable', reason: 'gone', sent: false };
-const FULL: MasterReply = { kind: 'refused', code: 'OOM', reason: 'no memory' };
-
-function round(isOpen: boolean, ...answers: (MasterReply | undefined)[]) {
-  return { isOpen, report: answers.map((answer, index): MasterReport => ({ master: `m${index + 1}`, answer })) };
-}
 
 it.each([
-  ['has none before an extension', [], []],
-  [
-    'keeps the reply to an earlier extension of a master that was not waited for',
-    [round(false, DOWN, DOWN, GRANTED), round(false, TIMED_OUT, DOWN, undefined)],
-    [TIMED_OUT, DOWN, GRANTED],
-  ],
-  [
-    'counts a master as one without an answer in time if it has not answered when the lock ends',
-    [round(false, GRANTED, DOWN, DOWN), round(true, undefined, undefined, DOWN)],
-    [TIMED_OUT, TIMED_OUT, DOWN],
-  ],
-  [
-    'keeps the refusal of an earlier extension, however late the one under way was sent',
-    [round(false, GRANTED, FULL, FULL), round(true, undefined, undefined, GRANTED)],
-    [TIMED_OUT, FULL, GRANTED],
-  ],
-])('ExtensionReplies %s', (_, rounds, last) => {
+  ['of a master that is not waited for later', false, DOWN, undefined, [TIMED_OUT, DOWN, GRANTED]],
+  ['that refuses it', true, refused, GRANTED, [TIMED_OUT, refused, GRANTED]],
+])('The reply to an extension %s stays until there is another one', (_, isOpen, second, third, last) => {
   const replies = new ExtensionReplies();
-  for (const each of rounds) replies.begin(each);
-  expect(replies.last).toEqual(round(false, ...last).report);
+  const report = (answers: (MasterReply | undefined)[]) => answers.map((answer) => ({ master: 'm', answer }));
+  replies.begin({ isOpen: false, report: report([DOWN, second, GRANTED]) });
+  replies.begin({ isOpen, report: report([isOpen ? undefined : TIMED_OUT, isOpen ? undefined : DOWN, third]) });
+  expect(replies.last).toEqual(report(last));
 });
 
 describe('release()', () => {
@@ -212,24 +161,6 @@ describe('release()', () => {
     expect(rig.losses).toHaveLength(1);
   });
 
-  // Protocol 7.2
-  it('never touches a lock that another process has acquired since', async () => {
-    const lock = await rig.lock('a', { ttl: 1_000 });
-    rig.clock.stall(1_500);
-    const theirs = await rig.peer().lock('a');
-    await lock.release();
-    await rig.clock.advance(100);
-    expect([rig.keys, theirs.isHeld]).toEqual([[1, 1, 1], true]);
-  });
-
-  it('reaches masters whose grants it did not wait for', async () => {
-    rig.masters[2]!.behaviour = obeysAfter(30);
-    const lock = await rig.lock('a');
-    await lock.release();
-    await rig.clock.advance(100);
-    expect(rig.keys).toEqual([0, 0, 0]);
-  });
-
   // Protocol 7.1
   it('reaches masters that the acquisition reached and a later extension did not', async () => {
     const lock = await rig.lock('a', { extend: false });
@@ -251,16 +182,6 @@ describe('release()', () => {
     expect(rig.masters[0]!.requests('extend')[0]!.withdrawn).toBe(true);
     await rig.clock.advance(60_000);
     expect(rig.masters[0]!.times('extend')).toEqual([3_000]);
-  });
-
-  it('makes an explicit extension in flight reject', async () => {
-    const lock = await rig.lock('a');
-    rig.scriptAll(tellsAfter(10));
-    const extended = rig.follow(lock.extend());
-    void lock.release();
-    await rig.clock.advance(20);
-    expect(extended.reason).toMatchObject({ cause: 'released' });
-    expect(rig.losses).toEqual([]);
   });
 
   it('withdraws the request of a reserved key to the home master, although an extension came in between', async () => {

@@ -85,24 +85,4 @@ describe('A process that computes in the turn of its calls', () => {
     expect(call.at).toBe(130);
     expect(String(call.reason)).toContain('m1: no answer in time, while this process was blocked for 80 ms; m2');
   });
-
-  it('still counts the validity of its lock from before the first request', async () => {
-    const rig = new Rig();
-    rig.scriptAll(sentAfterTurn(6));
-    const call = rig.follow(rig.acquire('a', { wait: 0, ttl: 1_000 }));
-    rig.clock.stall(300);
-    await rig.clock.advance(6);
-    expect(call.value?.remaining()).toBe(1_000 - 12 - 306);
-  });
-
-  it('extends its locks', async () => {
-    const rig = new Rig();
-    rig.scriptAll(sentAfterTurn(6));
-    const call = rig.follow(rig.acquire('a', { ttl: 1_000 }));
-    await rig.clock.advance(6);
-    const extended = rig.follow(call.value!.extend());
-    rig.clock.stall(300);
-    await rig.clock.advance(6);
-    expect(extended.state).toBe('fulfilled');
-  });
 });
