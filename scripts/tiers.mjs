@@ -84,7 +84,6 @@ const BOTH = [
   'test/simulation/busy.spec.ts',
   'test/simulation/jobs/jobs.spec.ts',
   'test/simulation/simulation.spec.ts',
-  'test/unit/fencing/fencing.spec.ts',
   'test/unit/settings/resources.spec.ts',
   'test/unit/settings/settings.spec.ts',
   'test/unit/nest/nested-calls.spec.ts',

@@ -2,13 +2,10 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Lock } from '../../../lib/locks/lock.js';
 import type { MasterRequest } from '../../../lib/masters/master.interface.js';
 import {
-  beginningOf,
-  compareVersions,
   entryFrom,
   entryText,
   type StateEntry,
   type StateReport,
-  type Version,
   type WriteStateRequest,
 } from '../../../lib/fencing/state-entry.js';
 import { Rig } from '../support/rig.js';
@@ -305,23 +302,4 @@ describe('The entry of a state', () => {
     expect(entryText(entry)).toBe(text);
     expect(entryFrom(text)).toEqual(entry);
   });
-
-  it('has a version that is compared by its number, then by the number of the write', () => {
-    const ascending: Version[] = [
-      { number: 1, sequence: 9 },
-      { number: 2, sequence: 5 },
-      { number: 2, sequence: 6 },
-      { number: 10, sequence: 0 },
-    ];
-    expect([...ascending].reverse().sort(compareVersions)).toEqual(ascending);
-  });
-
-  // The time is that of the gate, or the end of a name.
-  it.each([
-    ['1735689600000', 1_735_689_600_000],
-    ['name@5', 5],
-    ['', 0],
-  ])('was written in data whose marker %j says since when the master votes', (marker, since) =>
-    expect(beginningOf(marker)).toBe(since),
-  );
 });

@@ -28,19 +28,6 @@ describe('Shared locks', () => {
     expect(rig.masters.map(({ memory }) => memory.size)).toEqual([0, 0, 0]);
   });
 
-  it.each([
-    ['of the same process', () => rig],
-    ['of another process', () => other],
-  ])('exclude an exclusive request %s until the last of them is released', async (_, by) => {
-    const [first, second] = [await rig.lock('a', SHARED), await rig.lock('a', SHARED)];
-    const writer = await rig.outcomeOf(by().acquire('a', { ...EXCLUSIVE, extend: true }));
-    await rig.settle(first.release());
-    expect(writer.state).toBe('pending');
-    await rig.settle(second.release());
-    expect(writer.state).toBe('fulfilled');
-    expect(await rig.redlock.inspector.inspect('a')).toMatchObject({ state: 'held', sharedBy: undefined });
-  });
-
   it('wait for an exclusive holder, and are all granted without a timer when it releases', async () => {
     const writer = await rig.lock('a', EXCLUSIVE);
     const readers = [rig, rig, other, other].map((by) => rig.follow(by.acquire('a', SHARED)));
@@ -75,17 +62,6 @@ describe('Shared locks', () => {
     await writer.value?.release();
     for (let turn = 0; turn < 5; turn++) await rig.clock.settle();
     expect(readers.map(({ state }) => state)).toEqual(Array.from(readers, () => 'fulfilled'));
-  });
-
-  it('are granted without a timer when the exclusive request that they wait behind gives up', async () => {
-    await rig.lock('a', { ...SHARED, extend: true });
-    const stop = new AbortController();
-    const writer = await rig.outcomeAfter(10, other.acquire('a', { ...EXCLUSIVE, signal: stop.signal }));
-    const reader = await rig.outcomeAfter(10, rig.peer().acquire('a', SHARED));
-    expect(reader.state).toBe('pending');
-    stop.abort();
-    await rig.clock.settle();
-    expect([writer.state, reader.state]).toEqual(['rejected', 'fulfilled']);
   });
 
   it('of several resources are granted without a timer when an exclusive request for one of them gives up', async () => {
@@ -141,18 +117,6 @@ describe('Shared locks', () => {
     },
   );
 
-  it('end one by one: a crashed holder blocks an exclusive request for its own ttl', async () => {
-    const crashed = rig.peer();
-    await crashed.lock('a', { ...SHARED, ttl: 300 });
-    const alive = await rig.lock('a', { ...SHARED, extend: true });
-    await rig.clock.advance(200);
-    await alive.release();
-    const writer = await rig.outcomeAfter(90, other.acquire('a', EXCLUSIVE));
-    expect(writer.state).toBe('pending');
-    await rig.clock.advance(50);
-    expect(writer.state).toBe('fulfilled');
-  });
-
   it('are extended, and healed on a master that has lost them', async () => {
     const lock = await rig.lock('a', { ...SHARED, extend: true });
     const [first] = rig.masters;
@@ -201,19 +165,6 @@ describe('Permits', () => {
       [0, 0, 0],
     ]);
     expect([rig, other].map(({ redlock }) => redlock['permitBook']['usages'].size)).toEqual([0, 0]);
-  });
-
-  it.each([
-    ['of the same process', () => rig],
-    ['of another process', () => other],
-  ])('are waited for by the next one %s, which gets the one that is released', async (_, by) => {
-    const [first, second] = [await rig.lock('api', TWO), await rig.lock('api', TWO)];
-    const third = await rig.outcomeOf(by().acquire('api', TWO));
-    expect(third.state).toBe('pending');
-    const slot = second.slot;
-    await rig.settle(second.release());
-    expect(third.value?.slot).toBe(slot);
-    expect(first.isHeld).toBe(true);
   });
 
   it('have one line of waiters, which an inspection counts once', async () => {

@@ -189,25 +189,6 @@ describe('A process that is woken', () => {
   });
 });
 
-it('Several resources together are taken in any order by processes that never wait for each other forever', async () => {
-  const rig = new Rig();
-  const others = Array.from({ length: 6 }, () => rig.peer());
-  const sets = [['a', 'b'], ['b', 'a'], ['b', 'c'], ['c', 'a'], ['c', 'b', 'a'], ['b']];
-  const turns = sets.map(() => 0);
-  const work = others.map(async (other, i) => {
-    for (let round = 0; round < 10; round++) {
-      const lock = await other.acquire(sets[i]!, { wait: 600_000 });
-      await new Promise<void>((resolve) => void rig.clock.schedule(5, resolve));
-      await lock.release();
-      turns[i]!++;
-    }
-  });
-  await rig.clock.advance(60_000);
-  expect(turns).toEqual(sets.map(() => 10));
-  await Promise.all(work);
-  expect([rig.keys, rig.queued, rig.clock.pendingTimers]).toEqual([[0, 0, 0], [0, 0, 0], 0]);
-});
-
 describe('A home master', () => {
   // One poll every 250 to 750 ms, with one request to the home master and one to all masters.
   it.each<[string, (home: ScriptedMaster) => void, number]>([

@@ -46,13 +46,6 @@ describe('wait: 0', () => {
     const down = await rig.outcomeAfter(1_000, rig.acquire('b', { wait: 0 }));
     expect([down.at, rig.masters[0]!.requests('acquire').length]).toEqual([10_050, 3]);
   });
-
-  it('does not queue behind waiters', async () => {
-    await contended();
-    const patient = rig.follow(rig.acquire('a', { wait: 5_000 }));
-    const hasty = await rig.outcomeOf(rig.acquire('a', { wait: 0 }));
-    expect([hasty.reason, patient.state]).toEqual([expect.any(LockNotAcquiredError), 'pending']);
-  });
 });
 
 it('An attempt that only the home master has refused is followed by no release, unlike an attempt on all masters', async () => {
@@ -117,16 +110,6 @@ describe('A waiting budget', () => {
 });
 
 describe('A waiter', () => {
-  // Protocol 5.5
-  it('tries again when the key of the holder expires', async () => {
-    await rig.peer().lock('a', { ttl: 1_000 });
-    rig.fraction = 0.999;
-    const lock = await rig.outcomeAfter(5_000, rig.acquire('a', { wait: 5_000 }));
-    expect(lock.state).toBe('fulfilled');
-    expect(lock.at).toBeGreaterThanOrEqual(1_000 - 12);
-    expect(lock.at).toBeLessThanOrEqual(1_001);
-  });
-
   /** Lets the home master of `a` wake this process once, so that the process knows that notifications arrive. */
   async function callOnce({ other, holder }: Awaited<ReturnType<typeof contended>>, ttl = 30_000): Promise<void> {
     const lock = await rig.outcomeOf(rig.acquire('a', { wait: 1_000 }));
@@ -216,22 +199,9 @@ describe('A waiter', () => {
     expect(rig.masters[2]!.requests('acquire').length).toBeGreaterThan(1);
     expect(rig.keys).toEqual([0, 0, 0]);
   });
-
-  it('causes no hot loop even if every random fraction is zero', async () => {
-    await contended();
-    rig.fraction = 0;
-    rig.forget();
-    await rig.outcomeAfter(100, rig.acquire('a', { wait: 100 }));
-    expect(rig.masters[0]!.requests('acquire').length).toBeLessThanOrEqual(102);
-  });
 });
 
 describe('An abort signal', () => {
-  it('that has already aborted stops everything', async () => {
-    await expect(rig.acquire('a', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
-    expect([rig.masters[0]!.asked, rig.clock.pendingTimers]).toEqual([[], 0]);
-  });
-
   // Protocol 5.1
   it('ends waiting at once with its reason', async () => {
     const { holder } = await contended();
@@ -294,43 +264,24 @@ it('stop ends waiting, attempts in progress and new acquisitions, and keeps lock
   expect([mine.isHeld, rig.keys]).toEqual([true, [2, 2, 2]]);
 });
 
-describe('A call that is woken', () => {
+it.each<[string, string, unknown, (rig: Rig) => Promise<unknown>]>([
+  ['the master that has reserved', 'reserved', expect.stringMatching(/^m[123]$/), (rig) => holds(rig.peer())],
+  ['no master if a call of its process before it has ended', 'admitted', undefined, holds],
+  ['no master if its wait is over', 'deadline', undefined, (rig) => rig.peer().lock('a')],
+  ['the master that can be used again', 'master-ready', 'm2', async (rig) => rig.scriptAll(says(unreachable))],
+])('A call that is woken names %s', async (_, cause, master, begin) => {
   const woken: unknown[] = [];
-
-  beforeEach(() => {
-    woken.length = 0;
-    rig = new Rig({ observer: { woken: (...what) => woken.push(what) } });
-  });
-
-  it('names the master that has reserved what it waits for', async () => {
-    const other = await rig.peer().lock('a');
-    const call = rig.follow(rig.acquire('a', { wait: 5_000 }));
-    await rig.clock.settle();
-    await rig.settle(other.release());
-    expect(call).toMatchObject({ state: 'fulfilled' });
-    expect(woken).toEqual([[['a'], 'reserved', expect.stringMatching(/^m[123]$/)]]);
-  });
-
-  it('names no master if a call of its process before it has ended', async () => {
-    const first = await rig.lock('a');
-    rig.follow(rig.acquire('a', { wait: 5_000 }));
-    await rig.clock.settle();
-    await rig.settle(first.release());
-    expect(woken).toEqual([[['a'], 'admitted', undefined]]);
-  });
-
-  it('is told that its wait is over', async () => {
-    await rig.peer().lock('a');
-    rig.follow(rig.acquire('a', { wait: 300 }));
-    await rig.clock.advance(300);
-    expect(woken).toEqual([[['a'], 'deadline', undefined]]);
-  });
-
-  it('is told of the master that can be used again', async () => {
-    rig.scriptAll(says(unreachable));
-    rig.follow(rig.acquire('a', { wait: 5_000 }));
-    await rig.clock.settle();
-    rig.masters[1]!.becomeReady();
-    expect(woken).toEqual([[['a'], 'master-ready', 'm2']]);
-  });
+  rig = new Rig({ observer: { woken: (...what) => woken.push(what) } });
+  await begin(rig);
+  rig.follow(rig.acquire('a', { wait: 300 }));
+  await rig.clock.settle();
+  if (cause === 'master-ready') rig.masters[1]!.becomeReady();
+  else await rig.clock.advance(300);
+  expect(woken).toEqual([[['a'], cause, master]]);
 });
+
+/** Has the lock for a moment. */
+async function holds(by: Rig): Promise<void> {
+  const lock = await by.lock('a');
+  by.clock.schedule(100, () => void lock.release());
+}
