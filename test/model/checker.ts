@@ -5,19 +5,15 @@
 export type Emit = (next: Uint8Array, action: number) => void;
 
 /** A system of states and steps. A state is a fixed number of bytes, one for each field. */
-export interface Model {
-  /** Bytes of one state. */
-  readonly width: number;
-  /** The initial states. */
-  initial(): Uint8Array[];
+export abstract class Model {
+  abstract readonly width: number;
+  abstract initial(): Uint8Array[];
   /** Emits every state that one step can lead to. The emitted buffer may be reused for the next state. */
-  successors(state: Uint8Array, emit: Emit): void;
+  abstract successors(state: Uint8Array, emit: Emit): void;
   /** The property that this state breaks, in words; `undefined` if there is none. */
-  violation(state: Uint8Array): string | undefined;
-  /** Describes a step, given the state before it. */
-  describe(action: number, before: Uint8Array): string;
-  /** The state in words. */
-  show(state: Uint8Array): string;
+  abstract violation(state: Uint8Array): string | undefined;
+  abstract describe(action: number): string;
+  abstract show(state: Uint8Array): string;
 }
 
 /** One line of a counter-example: a step, and the state that it leads to. */
@@ -28,7 +24,6 @@ export interface Step {
 
 export interface Verdict {
   readonly states: number;
-  readonly transitions: number;
   /** Steps from the first state to the last one. */
   readonly depth: number;
   /** Whether the search stopped at the bound on states and therefore proves nothing. */
@@ -37,15 +32,14 @@ export interface Verdict {
   readonly violation?: { readonly property: string; readonly trace: readonly Step[] };
 }
 
-/**
- * Visits every reachable state breadth first, so that the first violation has the fewest steps. If it reaches `limit`
- * states, it ends and proves nothing.
- */
-export function explore(model: Model, limit = 4_000_000): Verdict {
+/** The search ends with so many states, and proves nothing then. */
+const LIMIT = 4_000_000;
+
+/** Visits every reachable state breadth first, so that the first violation has the fewest steps. */
+export function explore(model: Model): Verdict {
   const states = new StateTable(model.width);
   const current = new Uint8Array(model.width);
   let from = -1;
-  let transitions = 0;
   let broken: { index: number; property: string } | undefined;
 
   const visit = (next: Uint8Array): void => {
@@ -53,27 +47,24 @@ export function explore(model: Model, limit = 4_000_000): Verdict {
     const property = broken ? undefined : model.violation(next);
     if (property !== undefined) broken = { index: states.count - 1, property };
   };
-  const step: Emit = (next) => {
-    transitions += 1;
-    visit(next);
-  };
 
   for (const state of model.initial()) visit(state);
   let depth = 0;
   let layerEnd = states.count;
-  for (let index = 0; index < states.count && !broken && states.count < limit; index += 1) {
+  for (let index = 0; index < states.count && !broken && states.count < LIMIT; index += 1) {
     if (index === layerEnd) {
       depth += 1;
       layerEnd = states.count;
     }
     states.read(index, current);
     from = index;
-    model.successors(current, step);
+    model.successors(current, visit);
   }
-  const counts = { states: states.count, transitions };
-  if (broken === undefined) return { ...counts, depth, bounded: states.count >= limit };
+  const { count } = states;
+  if (broken === undefined) return { states: count, depth, bounded: count >= LIMIT };
   const trace = retrace(model, states.path(broken.index));
-  return { ...counts, depth: trace.length - 1, bounded: false, violation: { property: broken.property, trace } };
+  const violation = { property: broken.property, trace };
+  return { states: count, depth: trace.length - 1, bounded: false, violation };
 }
 
 /** Actions are not stored with the states: each is found again among the steps of the state before it. */
@@ -86,7 +77,7 @@ function retrace(model: Model, path: readonly Uint8Array[]): Step[] {
       if (next.every((byte, offset) => byte === state[offset])) action ??= candidate;
     });
     if (action === undefined) throw new Error(`no step leads from ${model.show(before)} to ${model.show(state)}`);
-    return { action: model.describe(action, before), state: model.show(state) };
+    return { action: model.describe(action), state: model.show(state) };
   });
 }
 
@@ -107,7 +98,6 @@ class StateTable {
 
   constructor(private readonly width: number) {}
 
-  /** Adds a state. Returns whether it is new. */
   add(state: Uint8Array, parent: number): boolean {
     const hash = this.hash(state);
     const mask = this.slots.length - 1;

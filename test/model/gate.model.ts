@@ -1,25 +1,5 @@
 import { type Emit } from './checker.js';
-import { gateLayout, type GateLayout, isQuorum, putBack, setAside } from './gate.layout.js';
-import { decrement, StateModel, stepsOf } from './states.js';
-
-/** A rule of section 8 that is left out. */
-type GateWeakening =
-  | 'the marker is not looked at'
-  | '`from` is not compared'
-  | 'a marker is enough, whatever its run'
-  | 'no marker is like a marker'
-  | 'a call that finds no marker is refused, and does not compare'
-  | 'a marker of this run is written anew before its `from`'
-  | 'the first call over a connection does not compare'
-  | 'calls may be executed before the first one over their connection'
-  | 'an error counts as the answer to the first call'
-  | 'a heal counts on a quarantined master'
-  | 'a present key counts on a quarantined master, and heals are refused'
-  | 'a present key counts on a quarantined master, and heals are set'
-  | 'one server counts for two masters'
-  | 'a new connection joins a round under way'
-  | 'an extension shortens the key'
-  | 'connections outlive their server';
+import { bitCount, decrement, layoutOf, mastersWhere, StateModel, stepsOf } from './states.js';
 
 export type GateFault =
   | 'empty restart'
@@ -46,13 +26,11 @@ export interface GateOptions {
   readonly maxTtls?: readonly [number, number];
   readonly faults: readonly GateFault[];
   readonly maxFaults: number;
-  /** L does not extend. */
   readonly oneAttempt?: boolean;
   /** Answers are lost: keys without a holder are left. */
   readonly lostAnswers?: boolean;
   /** Extensions of L with ttl 1, sent before, arrive at any time. */
   readonly late?: boolean;
-  /** No master has a marker yet. */
   readonly firstBoot?: boolean;
   /** Clients connect through addresses, which `detour` changes. */
   readonly addresses?: boolean;
@@ -65,7 +43,7 @@ export interface GateOptions {
   readonly noClients?: boolean;
   /** Only calls that must compare do. */
   readonly strict?: boolean;
-  readonly without?: readonly GateWeakening[];
+  readonly without?: readonly string[];
 }
 
 const [L, X] = [0, 1];
@@ -98,6 +76,34 @@ const steps = stepsOf({
   return: (_, master) => `${master} is back in a new process`,
   'live return': (_, master) => `${master} is back in its old process`,
 });
+
+/** What a master serves: the key, and the marker. A run is numbered by its age, from one, the run of the process; 0 is none. */
+const DATA = ['owner', 'expiry', 'run', 'from'] as const;
+
+/** The offsets of the fields of a state. `conn`: the server that a client is connected to, plus one. */
+function gateLayout(masters: number, servers: number) {
+  const at = layoutOf(
+    [
+      // `runs`: bits of the runs in which a marker was written. `held`: L has had the key here. `hit`: something was lost here.
+      [
+        servers,
+        [...DATA, 'runs', 'held', 'hit', 'asideOwner', 'asideExpiry', 'asideRun', 'asideFrom', 'aside'] as const,
+      ],
+      [2, ['belief', 'round', 'counted'] as const],
+      [2 * masters, ['connOf', 'joinedOf'] as const],
+      [masters, ['address'] as const],
+    ],
+    ['faults', 'since'] as const,
+  );
+  return {
+    ...at,
+    conn: (c: number, m: number): number => at.connOf(c * masters + m),
+    /** Whether a connection stood when the round began. */
+    joined: (c: number, m: number): number => at.joinedOf(c * masters + m),
+  };
+}
+
+type GateLayout = ReturnType<typeof gateLayout>;
 
 /**
  * Section 8: a holder L that acquires, extends and heals, a contender X, and N masters. Ticks are whole, and clocks agree.
@@ -224,7 +230,7 @@ export class GateModel extends StateModel<GateOptions> {
   private count(next: Uint8Array, c: number, bit: number): void {
     const { at } = this;
     next[at.counted(c)]! |= bit;
-    if (!isQuorum(next[at.counted(c)]!, this.options.masters)) return;
+    if (bitCount(next[at.counted(c)]!) <= this.options.masters / 2) return;
     next[at.belief(c)] = next[at.round(c)]!;
     next[at.round(c)] = next[at.counted(c)] = 0;
   }
@@ -353,10 +359,17 @@ export class GateModel extends StateModel<GateOptions> {
     const next = this.hit(state);
     next[at.hit(m)] = 1;
     if (fault === 'marker deleted') next[at.run(m)] = next[at.from(m)] = 0;
-    if (fault === 'spare') setAside(next, at, m);
+    // The process takes its data along.
+    if (fault === 'spare') {
+      next.copyWithin(at.asideOwner(m), at.owner(m), at.owner(m) + DATA.length);
+      next[at.aside(m)] = 1;
+    }
     if (fault !== 'flush' && fault !== 'marker deleted') this.restart(next, m);
     if (fault === 'empty restart' || fault === 'flush' || fault === 'spare') this.wipe(next, m);
-    if (fault === 'return' || fault === 'live return') putBack(next, at, m);
+    if (fault === 'return' || fault === 'live return') {
+      next.copyWithin(at.owner(m), at.asideOwner(m), at.asideOwner(m) + DATA.length);
+      next.fill(0, at.asideOwner(m), at.aside(m) + 1);
+    }
     if (fault === 'live return') next[at.run(m)] = 1;
     emit(next, steps.action(fault, 0, m));
   }
@@ -449,9 +462,7 @@ export class GateModel extends StateModel<GateOptions> {
     emit(next, steps.action('tick'));
   }
 
-  describe(code: number): string {
-    return steps.describe(code, NAMES);
-  }
+  readonly describe = (code: number): string => steps.describe(code, NAMES);
 
   show(state: Uint8Array): string {
     const { at } = this;
@@ -464,9 +475,9 @@ export class GateModel extends StateModel<GateOptions> {
     });
     for (const c of [L, X]) {
       const numbers = Array.from({ length: this.options.masters }, (_, m) => m);
-      const counted = numbers.flatMap((m) => ((state[at.counted(c)]! >> m) & 1 ? [`m${m + 1}`] : []));
+      const counted = mastersWhere(numbers.length, (m) => ((state[at.counted(c)]! >> m) & 1) === 1);
       const conns = numbers.map((m) => state[at.conn(c, m)] || '-').join('');
-      const round = state[at.round(c)] === 0 ? '' : ` [${counted.join(' ')}]/${state[at.round(c)]!}`;
+      const round = state[at.round(c)] === 0 ? '' : ` ${counted}/${state[at.round(c)]!}`;
       const believes = state[at.belief(c)] === 0 ? (round ? ' asks' : '') : ` believes for ${state[at.belief(c)]!}`;
       parts.push(`${NAMES[c]!} (${conns})${believes}${round}`);
     }

@@ -1,28 +1,14 @@
 import { type Emit } from './checker.js';
 import { layoutOf, sortRecords, StateModel, stepsOf } from './states.js';
 
-/** A rule of sections 6 and 7 that is left out. */
-type KnowledgeWeakening =
-  | 'an extension sets absent keys'
-  | 'a heal counts'
-  | 'a request that was not answered in time counts'
-  | 'a granted round counts for a master, although a heal was under way'
-  | 'an unsure master that had the keys does not lack them'
-  | 'only another holder is a loss'
-  | 'a release tells nothing'
-  | 'a release ends when a quorum had the keys, unsure masters included'
-  | 'one master that lacks the keys is a loss'
-  | 'a silent master lacks the keys';
-
 export interface KnowledgeOptions {
   readonly masters: 3 | 4 | 5;
   readonly sorted?: boolean;
-  readonly without?: readonly KnowledgeWeakening[];
+  readonly without?: readonly string[];
 }
 
 const [FREE, OURS, OTHERS] = [0, 1, 2];
 
-/** The replies of a round. */
 const [SILENT, HAD, GONE, HELD] = [0, 1, 2, 3];
 
 const [HOLDING, EXTENDING, RELEASING, OVER] = [0, 1, 2, 3];
@@ -153,8 +139,7 @@ export class KnowledgeModel extends StateModel<KnowledgeOptions> {
     });
   }
 
-  /** A request that sets our key is under way. */
-  private send(next: Uint8Array, m: number, weakening: KnowledgeWeakening): void {
+  private send(next: Uint8Array, m: number, weakening: string): void {
     next[this.at.pending(m)] = 1;
     next[this.at.unsure(m)] = this.weak.has(weakening) ? 0 : 1;
   }
@@ -235,9 +220,7 @@ export class KnowledgeModel extends StateModel<KnowledgeOptions> {
     }
   }
 
-  describe(code: number): string {
-    return steps.describe(code, []);
-  }
+  readonly describe = (code: number): string => steps.describe(code, []);
 
   show(state: Uint8Array): string {
     const { at } = this;

@@ -5,13 +5,27 @@ import { decrement, sortRecords, swap } from './states.js';
 const MASTER = 4;
 const [CELL, CLIENT] = [2, 3];
 
-/** Offsets of the fields of a state: masters, clients, and what is kept once. */
 export class LeaseLayout {
   readonly losses: number;
   readonly width: number;
   private readonly masterWidth: number;
   private readonly clients: number;
   private readonly weights: Uint32Array;
+
+  /** When the key expires, where that is not the end of its one holder. */
+  readonly expiry = (m: number): number => m * this.masterWidth;
+  readonly quarantine = (m: number): number => m * this.masterWidth + 1;
+  /** For which client the key is reserved, plus one. */
+  readonly reserved = (m: number): number => m * this.masterWidth + 2;
+  /** Whose writer key is on this master, plus one. */
+  readonly writerKey = (m: number): number => m * this.masterWidth + 3;
+  /** What a master has for one client: until when it holds, and whether the answer counts for the round that runs. */
+  readonly end = (c: number, m: number): number => m * this.masterWidth + MASTER + c * CELL;
+  readonly counted = (c: number, m: number): number => this.end(c, m) + 1;
+  /** Ticks for which a client still believes in its lock, and ticks of validity that its round can still yield. */
+  readonly belief = (c: number): number => this.masters * this.masterWidth + c * CLIENT;
+  readonly round = (c: number): number => this.belief(c) + 1;
+  readonly choice = (c: number): number => this.belief(c) + 2;
 
   /** The kinds of the clients: those of one kind are alike. */
   constructor(
@@ -20,54 +34,9 @@ export class LeaseLayout {
   ) {
     this.clients = kinds.length;
     this.masterWidth = MASTER + CELL * this.clients;
-    this.losses = masters * this.masterWidth + this.clients * CLIENT;
+    this.losses = this.belief(this.clients);
     this.width = this.losses + 1;
     this.weights = new Uint32Array(this.clients);
-  }
-
-  /** When the key expires, where that is not the end of its one holder. */
-  expiry(m: number): number {
-    return m * this.masterWidth;
-  }
-
-  quarantine(m: number): number {
-    return m * this.masterWidth + 1;
-  }
-
-  /** For which client the key is reserved, plus one. */
-  reserved(m: number): number {
-    return m * this.masterWidth + 2;
-  }
-
-  /** Whose writer key is on this master, plus one. */
-  writerKey(m: number): number {
-    return m * this.masterWidth + 3;
-  }
-
-  /** What a master has for one client: until when it holds, and whether the answer counts for the round that runs. */
-  end(c: number, m: number): number {
-    return m * this.masterWidth + MASTER + c * CELL;
-  }
-
-  counted(c: number, m: number): number {
-    return m * this.masterWidth + MASTER + c * CELL + 1;
-  }
-
-  /** Ticks for which a client still believes in its lock, and ticks of validity that its round can still yield. */
-  belief(c: number): number {
-    return this.client(c);
-  }
-
-  round(c: number): number {
-    return this.client(c) + 1;
-  }
-
-  choice(c: number): number {
-    return this.client(c) + 2;
-  }
-
-  private client(c: number): number {
-    return this.masters * this.masterWidth + c * CLIENT;
   }
 
   countedBy(state: Uint8Array, c: number): number {
@@ -98,11 +67,6 @@ export class LeaseLayout {
     for (let c = 0; c < this.clients; c += 1) next[this.end(c, m)] = 0;
   }
 
-  ageClient(next: Uint8Array, c: number): void {
-    decrement(next, this.belief(c));
-    decrement(next, this.round(c));
-  }
-
   /** Puts like clients and masters in an order. States that are equal but for the order are mostly, not always, merged. */
   sort(state: Uint8Array): void {
     for (let c = 0; c < this.clients; c += 1) this.weights[c] = this.weight(state, c);
@@ -116,20 +80,18 @@ export class LeaseLayout {
 
   /** A number that does not depend on the order of masters. */
   private weight(state: Uint8Array, c: number): number {
-    let weight = state[this.belief(c)]! * 8 + state[this.round(c)]!;
     let cells = 0;
     for (let m = 0; m < this.masters; m += 1) {
       const cell = 1 + state[this.end(c, m)]! * 2 + state[this.counted(c, m)]!;
       cells += cell * cell * cell;
     }
-    weight = weight * 65_536 + cells;
-    return weight;
+    return (state[this.belief(c)]! * 8 + state[this.round(c)]!) * 65_536 + cells;
   }
 
   private swapClients(state: Uint8Array, c: number): void {
     const { weights } = this;
     [weights[c], weights[c + 1]] = [weights[c + 1]!, weights[c]!];
-    swap(state, this.client(c), this.client(c + 1), CLIENT);
+    swap(state, this.belief(c), this.belief(c + 1), CLIENT);
     for (let m = 0; m < this.masters; m += 1) {
       swap(state, this.end(c, m), this.end(c + 1, m), CELL);
       for (const at of [this.reserved(m), this.writerKey(m)]) {

@@ -1,10 +1,9 @@
 import { type Emit } from './checker.js';
 import { LeaseLayout } from './lease.layout.js';
-import { StateModel, stepsOf } from './states.js';
+import { decrement, mastersWhere, StateModel, stepsOf } from './states.js';
 
-export interface LeaseOptions<Rule extends string> {
+export interface LeaseOptions {
   readonly masters: 3 | 5;
-  /** How many times a master loses its data. */
   readonly losses: number;
   /** Each of the clients has a name and a ttl in ticks. Clients of one kind are alike. */
   readonly clients: readonly LeaseClient[];
@@ -17,7 +16,7 @@ export interface LeaseOptions<Rule extends string> {
   readonly lossy?: boolean;
   /** States that differ only in the order of masters or of like clients are one: counter-examples are harder to read. */
   readonly sorted?: boolean;
-  readonly without?: readonly Rule[];
+  readonly without?: readonly string[];
 }
 
 export interface LeaseClient {
@@ -26,7 +25,6 @@ export interface LeaseClient {
   readonly ttl: number;
 }
 
-/** A request of a client at a master. */
 export interface Request {
   readonly c: number;
   readonly m: number;
@@ -60,12 +58,12 @@ type Step = Parameters<typeof steps.action>[0];
  * `lossy`, what leaves such a key and nothing else is left out, since the same steps without it are explored. For the
  * same reason a round begins with its first answer.
  */
-export abstract class LeasesModel<Rule extends string> extends StateModel<LeaseOptions<Rule>> {
+export abstract class LeasesModel extends StateModel<LeaseOptions> {
   protected readonly at: LeaseLayout;
   private readonly quorum: number;
   private readonly quarantine: number;
 
-  protected constructor(options: LeaseOptions<Rule>) {
+  protected constructor(options: LeaseOptions) {
     const { clients, masters, quarantine } = options;
     const kinds = clients.map(({ kind, ttl }) => `${kind} ${ttl}`);
     const at = new LeaseLayout(masters, kinds);
@@ -237,7 +235,8 @@ export abstract class LeasesModel<Rule extends string> extends StateModel<LeaseO
     for (let c = 0; c < this.options.clients.length; c += 1) {
       const held = this.believes(next, c);
       const active = held || next[this.at.round(c)]! > 0;
-      this.at.ageClient(next, c);
+      decrement(next, this.at.belief(c));
+      decrement(next, this.at.round(c));
       const over = held ? !this.believes(next, c) : next[this.at.round(c)] === 0;
       // An extension that reaches its quorum after the end of the old validity does not count.
       // Protocol 6.3 and 6.4
@@ -279,17 +278,11 @@ export abstract class LeasesModel<Rule extends string> extends StateModel<LeaseO
       return `m${m + 1} ${this.showKey(state, m)}${wait > 0 ? ` waits ${wait}` : ''}`;
     });
     const clients = this.options.clients.map(({ name }, c) => {
-      const round = state[this.at.round(c)]! > 0 ? ` [${this.showCounted(state, c)}]/${state[this.at.round(c)]!}` : '';
+      const counted = mastersWhere(this.options.masters, (m) => state[this.at.counted(c, m)] === 1);
+      const round = state[this.at.round(c)]! > 0 ? ` ${counted}/${state[this.at.round(c)]!}` : '';
       if (this.believes(state, c)) return `${name} believes for ${state[this.at.belief(c)]!}${round}`;
       return round ? `${name} asks${round}` : `${name} -`;
     });
     return [...masters, ...clients].join(' | ');
-  }
-
-  private showCounted(state: Uint8Array, c: number): string {
-    const masters = Array.from({ length: this.options.masters }, (_, m) =>
-      state[this.at.counted(c, m)] === 1 ? [`m${m + 1}`] : [],
-    );
-    return masters.flat().join(' ');
   }
 }

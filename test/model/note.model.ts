@@ -1,55 +1,10 @@
 import { type Emit } from './checker.js';
-import {
-  ACK,
-  CLAIM,
-  COUNTS,
-  FLAGS,
-  LOST_IT,
-  NOTED,
-  NoteLayout,
-  NUMBER,
-  OTHER,
-  OWN,
-  OWNER,
-  PHASE,
-  READ,
-  READ_SEQ,
-  READ_VALUE,
-  REPLIED,
-  SENT,
-  SEQ,
-  SUPERSEDED_THEN,
-  VALUE,
-} from './note.layout.js';
-import { bitCount, StateModel, stepsOf } from './states.js';
-
-/** A rule of section 10 that is left out. */
-type NoteWeakening =
-  | 'no claim on read'
-  | 'a refused open counts'
-  | 'an equal number is accepted'
-  | 'any quorum of replies counts'
-  | 'never all N replies'
-  | 'an open makes the entry count'
-  | 'scripts without the noted `run` and `from`'
-  | 'a master is noted in its quarantine'
-  | 'no quarantine, or an open that outlasts it'
-  | 'a write while the key is not ours'
-  | 'a lower version replaces a higher one'
-  | 'no write-back'
-  | 'write-back under the old version'
-  | 'nothing is not written back'
-  | 'write-back skipped when a quorum agrees'
-  | 'sequence not raised for the next value'
-  | 'a claim expires'
-  | 'a newer value expires before an older one'
-  | 'a later get answers from memory';
+import { bitCount, mastersWhere, sortRecords, StateModel, stepsOf } from './states.js';
 
 export interface NoteOptions {
   readonly masters: 3 | 5;
   /** What each holder may write after its open, in this order: a new value, or once more the value before it. */
   readonly holders: readonly (readonly ('set' | 'repeat')[])[];
-  /** How many times a master loses its data. */
   readonly losses: number;
   /** All masters have an old entry at first. */
   readonly written?: boolean;
@@ -64,8 +19,29 @@ export interface NoteOptions {
   readonly deletions?: number;
   /** Masters are interchangeable: fewer states, and counter-examples that are harder to read. */
   readonly sorted?: boolean;
-  readonly without?: readonly NoteWeakening[];
+  readonly without?: readonly string[];
 }
+
+/**
+ * The fields of a master. CLAIM is the largest claim; numbers are numbered in their order, from one; 0 is none. COUNTS: whether
+ * the `from` of the entry is that of the marker. LOST_IT, a ghost: has lost the value that was confirmed last, and has not got
+ * it back. OWNER is the holder of the key plus one.
+ */
+const [CLAIM, NUMBER, SEQ, VALUE, COUNTS, LOST_IT, OWNER, KNOWS] = [0, 1, 2, 3, 4, 5, 6, 7];
+
+/**
+ * What a holder knows of a master, as bits. NOTED: the `run` and `from` that it has noted are still those of the master.
+ * OTHER: it has answered the open, and does not count.
+ */
+const [NOTED, REPLIED, OTHER, ACK] = [1, 2, 4, 8];
+
+/**
+ * The fields of a holder: of the newest version that the open has read, and its value, in the order of an entry; the newest
+ * write that was sent, of which 0 is the write-back; and the values that were superseded when the get began.
+ */
+const [PHASE, OWN, READ, READ_SEQ, READ_VALUE, SENT, FLAGS, SUPERSEDED_THEN, HOLDER] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
+
+const RANKS = 64;
 
 const [IDLE, HOLDING, OPENING, WRITING, RESTING] = [0, 1, 2, 3, 4];
 
@@ -105,11 +81,85 @@ const steps = stepsOf({
 });
 type Step = Parameters<typeof steps.action>[0];
 
-/** The write of a holder at a master. */
 interface Write {
   readonly c: number;
   readonly m: number;
   readonly seq: number;
+}
+
+class NoteLayout {
+  readonly superseded: number;
+  readonly losses: number;
+  readonly deletions: number;
+  readonly broken: number;
+  /** Ghost: the version that was confirmed last. */
+  readonly confirmed: number;
+  readonly width: number;
+  private readonly masterWidth: number;
+  private readonly numbers: readonly number[];
+  private readonly ranks = new Uint8Array(RANKS);
+  readonly master = (m: number): number => m * this.masterWidth;
+  readonly knows = (c: number, m: number): number => m * this.masterWidth + KNOWS + c;
+  readonly holder = (c: number): number => this.masters * this.masterWidth + c * HOLDER;
+
+  constructor(
+    private readonly masters: number,
+    holders: number,
+  ) {
+    this.masterWidth = KNOWS + holders;
+    this.superseded = this.holder(holders);
+    this.losses = this.superseded + 1;
+    this.deletions = this.superseded + 2;
+    this.broken = this.superseded + 3;
+    this.confirmed = this.superseded + 4;
+    this.width = this.superseded + 6;
+    this.numbers = [
+      ...Array.from({ length: masters }, (_, m) => [this.master(m) + CLAIM, this.master(m) + NUMBER]),
+      ...Array.from({ length: holders }, (_, c) => [this.holder(c) + OWN, this.holder(c) + READ]),
+      [this.confirmed],
+    ].flat();
+  }
+
+  /** The number of masters for which a holder has this bit set. */
+  count(state: Uint8Array, c: number, bit: number): number {
+    let count = 0;
+    for (let m = 0; m < this.masters; m += 1) if ((state[this.knows(c, m)]! & bit) !== 0) count += 1;
+    return count;
+  }
+
+  clear(state: Uint8Array, m: number): void {
+    state.fill(0, this.master(m), this.master(m) + COUNTS + 1);
+  }
+
+  highest(state: Uint8Array): number {
+    let highest = 0;
+    for (const at of this.numbers) highest = Math.max(highest, state[at]!);
+    return highest;
+  }
+
+  /** Makes room for a number in the order of numbers. */
+  shift(state: Uint8Array, from: number): void {
+    for (const at of this.numbers) if (state[at]! >= from) state[at]! += 1;
+  }
+
+  /** Only the order of numbers matters: those above `fixed` get no gaps. */
+  renumber(state: Uint8Array, fixed: number): void {
+    const { ranks } = this;
+    ranks.fill(0);
+    for (const at of this.numbers) ranks[state[at]!] = 1;
+    let rank = fixed;
+    for (let number = 1; number < RANKS; number += 1) {
+      if (number <= fixed) ranks[number] = number;
+      else if (ranks[number] !== 0) ranks[number] = rank += 1;
+    }
+    ranks[0] = 0;
+    for (const at of this.numbers) state[at] = ranks[state[at]!]!;
+  }
+
+  /** Masters are alike: any order of them is the same state. */
+  sort(state: Uint8Array): void {
+    sortRecords(state, { width: this.masterWidth, count: this.masters });
+  }
 }
 
 /**
@@ -124,7 +174,6 @@ export class NoteModel extends StateModel<NoteOptions> {
   private readonly at: NoteLayout;
   /** Numbers that are smaller than those of all holders. */
   private readonly oldNumbers: number;
-  /** The value of each write of each holder. */
   private readonly values: readonly (readonly number[])[];
   private readonly setters: readonly { readonly holder: number; readonly seq: number; readonly name: string }[];
   private readonly roles: readonly string[];
@@ -614,9 +663,7 @@ export class NoteModel extends StateModel<NoteOptions> {
     );
   }
 
-  describe(code: number): string {
-    return steps.describe(code, NAMES);
-  }
+  readonly describe = (code: number): string => steps.describe(code, NAMES);
 
   show(state: Uint8Array): string {
     const { masters, holders } = this.options;
@@ -663,14 +710,10 @@ export class NoteModel extends StateModel<NoteOptions> {
   }
 
   private mask(state: Uint8Array, c: number, bits: number): string {
-    const masters = Array.from({ length: this.options.masters }, (_, m) =>
-      (state[this.at.knows(c, m)]! & bits) === 0 ? [] : [`m${m + 1}`],
-    );
-    return `[${masters.flat().join(' ')}]`;
+    return mastersWhere(this.options.masters, (m) => (state[this.at.knows(c, m)]! & bits) !== 0);
   }
 }
 
-/** Compares two versions. Protocol 10.1. */
 function compare(state: Uint8Array, left: number, right: number): number {
   return state[left]! - state[right]! || state[left + 1]! - state[right + 1]!;
 }

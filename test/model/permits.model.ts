@@ -1,16 +1,13 @@
 import { type LeaseOptions, LeasesModel, type Request } from './leases.model.js';
 
-/** A rule of section 11 that is left out: no slots, each master lets as many clients in as there are permits. */
-type PermitsWeakening = 'a counter of two on each master';
-
-export interface PermitsOptions extends Omit<LeaseOptions<PermitsWeakening>, 'clients'> {
+export interface PermitsOptions extends Omit<LeaseOptions, 'clients'> {
   readonly permits: number;
   /** The ttl of each client, in ticks. */
   readonly clients: readonly number[];
 }
 
 /** Protocol 11.10: `c` permits are `c` ordinary locks. An attempt may choose any slot. */
-export class PermitsModel extends LeasesModel<PermitsWeakening> {
+export class PermitsModel extends LeasesModel {
   protected override readonly choices: number;
   private readonly counter: boolean;
 

@@ -12,10 +12,8 @@ const { values } = optionsOf({
   options: {
     trace: { type: 'string' },
     write: { type: 'boolean', default: false },
-    markdown: { type: 'string' },
   },
 });
-const readme = join(import.meta.dirname, 'README.md');
 
 // A fresh clone does not have the compiler yet.
 await ensureDependencies();
@@ -30,47 +28,42 @@ try {
 }
 
 async function exploreAll(sections) {
-  const lines = [];
-  const wrong = [];
   const began = performance.now();
+  const verdicts = exploreInThreads(sections.flatMap(({ holds, breaks }) => [...holds, ...breaks]).length);
+  const [lines, wrong] = [[], []];
+  let total = 0;
   const print = (line = '') => {
     lines.push(line);
     console.log(line);
   };
-  const verdicts = exploreInThreads(sections.flatMap(({ holds, breaks }) => [...holds, ...breaks]).length);
-  let total = 0;
+  const printRow = async ({ name, story }) => {
+    const { states, seconds, depth, isViolated, bounded } = await verdicts.shift();
+    total += states;
+    const result = isViolated ? (story ?? 'BREAKS') : story ? 'NOT FOUND' : bounded ? 'BOUND HIT' : 'holds';
+    if (result !== (story ?? 'holds')) wrong.push(`${name}: ${result}`);
+    print(`| ${name} | ${thousands(states)} | ${story ? depth : seconds} | ${result} |`);
+  };
   for (const { title, holds, breaks } of sections) {
     print(`### ${title}\n`);
-    if (holds.length > 0) print('| configuration | states | seconds | |\n| --- | ---: | ---: | --- |');
-    for (const configuration of holds) {
-      const verdict = await verdicts.shift();
-      const { seconds } = verdict;
-      total += verdict.states;
-      const result = verdict.isViolated ? 'BREAKS' : verdict.bounded ? 'BOUND HIT' : 'holds';
-      if (result !== 'holds') wrong.push(`${title}: ${configuration.name}: ${result}`);
-      print(`| ${configuration.name} | ${thousands(verdict.states)} | ${seconds} | ${result} |`);
+    for (const [header, rows] of [
+      ['| configuration | states | seconds | |', holds],
+      ['| weakened | states until found | steps | shortest story |', breaks],
+    ]) {
+      if (rows.length > 0) print(`${header}\n| --- | ---: | ---: | --- |`);
+      for (const row of rows) await printRow(row);
+      if (rows.length > 0) print();
     }
-    if (holds.length > 0) print();
-    if (breaks.length > 0)
-      print('| weakened | states until found | steps | shortest story |\n| --- | ---: | ---: | --- |');
-    for (const configuration of breaks) {
-      const verdict = await verdicts.shift();
-      total += verdict.states;
-      const found = verdict.isViolated;
-      if (!found) wrong.push(`${title}: ${configuration.name}: no counter-example in ${verdict.states} states`);
-      const story = found ? configuration.story : 'NOT FOUND';
-      print(`| ${configuration.name} | ${thousands(verdict.states)} | ${verdict.depth} | ${story} |`);
-    }
-    if (breaks.length > 0) print();
   }
   const seconds = ((performance.now() - began) / 1_000).toFixed(0);
   print(`${thousands(total)} states in ${seconds} s.`);
   for (const line of wrong) console.error(`not as expected: ${line}`);
-  if (wrong.length === 0) {
-    if (values.write) await writePart(readme, 'model', lines.join('\n'));
-    if (values.markdown) await writePart(values.markdown, 'model', figuresOf(sections, total, seconds));
+  if (wrong.length > 0) return 1;
+  if (values.write) {
+    await writePart(join(import.meta.dirname, 'results.md'), 'model', lines.join('\n'));
+    const page = join(import.meta.dirname, '../results.md');
+    await writePart(page, 'model', figuresOf(sections, thousands(total), seconds));
   }
-  return wrong.length === 0 ? 0 : 1;
+  return 0;
 }
 
 /** Explores all configurations, as many at a time as there are processors. Gives a promise of each verdict, in order. */
@@ -92,7 +85,6 @@ function exploreInThreads(count) {
   }
 }
 
-/** Prints each step of the configurations whose names contain these words. */
 function trace(explore, sections) {
   const all = sections.flatMap(({ holds, breaks }) => [...holds, ...breaks]);
   const chosen = all.filter(({ name }) => name.toLowerCase().includes(values.trace.toLowerCase()));
@@ -118,9 +110,9 @@ function figuresOf(sections, states, seconds) {
   const count = (kind) => sections.reduce((sum, section) => sum + section[kind].length, 0);
   const table = markdownTable([
     ['configurations in which the promises hold', 'weakened ones, each with a counter-example', 'states', 'seconds'],
-    [count('holds'), count('breaks'), thousands(states), seconds],
+    [count('holds'), count('breaks'), states, seconds],
   ]);
-  return `Written by \`npm run model -- --markdown test/results.md\`.\n\n${table}`;
+  return `Written by \`npm run model -- --write\`.\n\n${table}`;
 }
 
 function thousands(number) {

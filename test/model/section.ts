@@ -1,6 +1,5 @@
 import { type Model } from './checker.js';
 
-/** One search. */
 export interface Configuration {
   readonly name: string;
   /** Whether `npm run test:all` explores it, too. */

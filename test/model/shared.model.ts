@@ -1,15 +1,7 @@
 import { type Emit } from './checker.js';
 import { type LeaseOptions, LeasesModel, type Request } from './leases.model.js';
 
-/** A rule of section 11 that is left out. */
-type SharedWeakening =
-  | 'heal over a string'
-  | 'heal over a set'
-  | 'release by DEL'
-  | 'expiry relative to the last request'
-  | 'expiry that only grows';
-
-export interface SharedOptions extends Omit<LeaseOptions<SharedWeakening>, 'clients'> {
+export interface SharedOptions extends Omit<LeaseOptions, 'clients'> {
   /** The ttl of each shared and of each exclusive client, in ticks. */
   readonly shared: readonly number[];
   readonly exclusive: readonly number[];
@@ -25,7 +17,7 @@ const NAMES = { shared: 'STU', exclusive: 'XYZ' };
  * Section 11: shared and exclusive holders of one key. A string is an exclusive holder or a reservation of one; a set has
  * shared members, each with its end, and reservations.
  */
-export class SharedModel extends LeasesModel<SharedWeakening> {
+export class SharedModel extends LeasesModel {
   private readonly exclusive: readonly boolean[];
 
   constructor(private readonly settings: SharedOptions) {
@@ -152,7 +144,6 @@ export class SharedModel extends LeasesModel<SharedWeakening> {
     }
   }
 
-  /** The client whose string is here, or -1. */
   private holder(state: Uint8Array, m: number): number {
     for (const [c, exclusive] of this.exclusive.entries()) {
       if (exclusive && state[this.at.end(c, m)]! > 0) return c;
@@ -165,7 +156,6 @@ export class SharedModel extends LeasesModel<SharedWeakening> {
     return state[this.at.expiry(m)]! > 0 || (reserved >= 0 && !this.exclusive[reserved]);
   }
 
-  /** When the last member of the set ends. */
   private lastEnd(state: Uint8Array, m: number): number {
     let last = 0;
     for (const [c, exclusive] of this.exclusive.entries()) {

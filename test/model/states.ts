@@ -1,34 +1,27 @@
-import { type Emit, type Model } from './checker.js';
+import { Model } from './checker.js';
 
 // What the models share. A state is an array of small numbers.
 
-type RuleOf<Options> = Options extends { readonly without?: readonly (infer Rule)[] } ? Rule : never;
-
 /** A model with rules that can be left out, and one buffer in which all steps are made. */
-export abstract class StateModel<Options extends { readonly without?: readonly string[] }> implements Model {
-  protected readonly weak: ReadonlySet<RuleOf<Options>>;
+export abstract class StateModel<Options extends { readonly without?: readonly string[] }> extends Model {
+  protected readonly weak: ReadonlySet<string>;
   protected readonly copy: (state: Uint8Array) => Uint8Array;
 
   protected constructor(
     protected readonly options: Options,
     readonly width: number,
   ) {
-    this.weak = new Set(options.without as readonly RuleOf<Options>[] | undefined);
+    super();
+    this.weak = new Set(options.without);
     const next = new Uint8Array(width);
     this.copy = (state) => {
       next.set(state);
       return next;
     };
   }
-
-  abstract initial(): Uint8Array[];
-  abstract successors(state: Uint8Array, emit: Emit): void;
-  abstract violation(state: Uint8Array): string | undefined;
-  abstract describe(action: number): string;
-  abstract show(state: Uint8Array): string;
 }
 
-export const MASTER_NAMES = ['m1', 'm2', 'm3', 'm4', 'm5'];
+const MASTER_NAMES = ['m1', 'm2', 'm3', 'm4', 'm5'];
 
 /**
  * Steps as numbers, and what each is in words: who takes the step, where, and a detail. A number has four bits for each of
@@ -44,6 +37,11 @@ export function stepsOf<Step extends string>(
     describe: (action: number, who: ArrayLike<string>, where: ArrayLike<string> = MASTER_NAMES): string =>
       words[steps[action >> 12]!](who[(action >> 4) & 15] ?? '', where[action & 15] ?? '', (action >> 8) & 15),
   };
+}
+
+/** The masters of which something is true, in words. */
+export function mastersWhere(masters: number, isTrue: (m: number) => boolean): string {
+  return `[${MASTER_NAMES.filter((_, m) => m < masters && isTrue(m)).join(' ')}]`;
 }
 
 /** Where the fields of a state are: for each group its records, all with the same fields, one byte each. */
@@ -62,7 +60,6 @@ export function layoutOf<Many extends string, One extends string>(
   return { ...(many as Record<Many, (index: number) => number>), ...(one as Record<One, number>), width };
 }
 
-/** Exchanges what is at two places, so many bytes each. */
 export function swap(state: Uint8Array, left: number, right: number, width: number): void {
   for (let offset = 0; offset < width; offset += 1) {
     const byte = state[left + offset]!;
@@ -95,7 +92,6 @@ export function decrement(state: Uint8Array, at: number): number {
   return value - 1;
 }
 
-/** Number of bits that are set. */
 export function bitCount(mask: number): number {
   let bits = 0;
   for (let rest = mask; rest !== 0; rest &= rest - 1) bits += 1;

@@ -1,28 +1,13 @@
 import { type Emit } from './checker.js';
-import { bitCount, StateModel, stepsOf } from './states.js';
-
-/** A rule of section 9 that is left out. */
-type TokensWeakening =
-  | 'draw without still-ours'
-  | 'confirm on any majority'
-  | 'confirm on draws of a minority'
-  | 'drawn once, confirmed anywhere'
-  | 'healed master stays in D'
-  | 'healed master stays in D, its counter raised'
-  | 'a master comes back into D before its heal is answered'
-  | 'drawn anew in each round'
-  | 'answers of quarantined masters count'
-  | 'no floor';
+import { bitCount, mastersWhere, StateModel, stepsOf } from './states.js';
 
 export interface TokensOptions {
   readonly masters: 3 | 5;
   /** The key that each client locks; all keys share one counter. */
   readonly keys: readonly number[];
-  /** How many heals are sent. */
   readonly heals: number;
-  /** How many answers to draws are lost. */
   readonly lostAnswers: number;
-  readonly without?: readonly TokensWeakening[];
+  readonly without?: readonly string[];
   /** Lost counters and differing clocks, in ticks. */
   readonly loss?: {
     readonly losses: number;
@@ -79,6 +64,9 @@ export class TokensModel extends StateModel<TokensOptions> {
   private readonly losses: number;
   private readonly now: number;
   private readonly rounds: number;
+  private readonly master = (m: number): number => m * this.masterWidth;
+  private readonly owner = (c: number, m: number): number => this.master(m) + OWNERS + this.options.keys[c]!;
+  private readonly client = (c: number): number => this.options.masters * this.masterWidth + c * CLIENT;
 
   constructor(options: TokensOptions) {
     const { masters, keys } = options;
@@ -338,9 +326,7 @@ export class TokensModel extends StateModel<TokensOptions> {
     emit(next, action('all'));
   }
 
-  describe(code: number): string {
-    return describe(code, NAMES);
-  }
+  readonly describe = (code: number): string => describe(code, NAMES);
 
   show(state: Uint8Array): string {
     const masters = Array.from({ length: this.options.masters }, (_, m) => {
@@ -352,25 +338,10 @@ export class TokensModel extends StateModel<TokensOptions> {
       const at = this.client(c);
       const phase = state[at + PHASE]!;
       if (phase === STANDS) return `${NAMES[c]!}'s token is ${state[at + LARGEST]!}`;
-      if (phase === ASKED) return `${NAMES[c]!} T=${state[at + LARGEST]!} D=${this.mask(state[at + DRAWN]!)}`;
+      if (phase === ASKED)
+        return `${NAMES[c]!} T=${state[at + LARGEST]!} D=${mastersWhere(this.options.masters, (m) => ((state[at + DRAWN]! >> m) & 1) === 1)}`;
       return `${NAMES[c]!} ${phase === HOLDING ? 'holds' : '-'}`;
     });
     return [...masters, ...clients].join(' | ');
-  }
-
-  private mask(bits: number): string {
-    return Array.from({ length: this.options.masters }, (_, m) => ((bits >> m) & 1 ? `m${m + 1}` : '')).join('');
-  }
-
-  private master(m: number): number {
-    return m * this.masterWidth;
-  }
-
-  private owner(c: number, m: number): number {
-    return m * this.masterWidth + OWNERS + this.options.keys[c]!;
-  }
-
-  private client(c: number): number {
-    return this.options.masters * this.masterWidth + c * CLIENT;
   }
 }

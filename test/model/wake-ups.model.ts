@@ -1,31 +1,5 @@
 import { type Emit } from './checker.js';
-import { StateModel, stepsOf } from './states.js';
-import * as at from './waiters.layout.js';
-
-/** A rule of section 11 that is left out, or a question about it. */
-type WakeUpsWeakening =
-  | 'a leave wakes only if it had a reservation'
-  | 'one shared waiter without the chain'
-  | 'no wake after a shared grant'
-  | 'no wake-up after a shared request was deferred at a free key'
-  | 'a wake-up compares the queues and not the writer key'
-  | 'a waiter that does not listen ends the wake-up'
-  | 'a shared waiter that does not listen keeps its reservation'
-  | 'no writer key'
-  | 'another writer replaces the key'
-  | 'a writer that ends removes the key of another'
-  | 'the key outlasts its writer'
-  | 'the key of a crashed writer stays'
-  | 'a shared waiter that is deferred keeps its reservation'
-  | 'a shared head of the queue that is deferred ends the wake-up'
-  /** Not a weakening but a stronger property: nothing passes an exclusive waiter, whether it has the key or not. */
-  | 'every exclusive waiter defers'
-  /** Its repair: a shared request at the home master looks at the queue, too. */
-  | 'the queue defers'
-  /** Another stronger property: not even a shared request with a reservation passes. */
-  | 'a reservation is no excuse'
-  /** Its repair. */
-  | 'a reservation does not pass the writer key';
+import { bitCount, sortRecords, StateModel, stepsOf } from './states.js';
 
 type Mode = 'shared' | 'exclusive';
 
@@ -39,7 +13,7 @@ export interface WakeUpsOptions {
    * one that came later. Where two are as old, the reader is before the writer in the queue, and later than its key.
    */
   readonly measured?: boolean;
-  readonly without?: readonly WakeUpsWeakening[];
+  readonly without?: readonly string[];
 }
 
 /** The ages that the home master and the other masters measure. */
@@ -47,6 +21,18 @@ interface Measured {
   readonly since: number;
   readonly stands: number;
 }
+
+/** The fields of a process. Its age is the order of arrival, from one; 0 for a process that does not wait. */
+const PROCESS = 5;
+const at = {
+  phase: (p: number): number => p * PROCESS,
+  age: (p: number): number => p * PROCESS + 1,
+  flags: (p: number): number => p * PROCESS + 2,
+  /** Its age in the queue, and in the writer key; 0 if it is not there. */
+  score: (p: number): number => p * PROCESS + 3,
+  stands: (p: number): number => p * PROCESS + 4,
+};
+const AGES = [at.age, at.score, at.stands];
 
 const [OUT, QUEUED, WOKEN, HOLDS] = [0, 1, 2, 3];
 /** Crashed processes: still in the queue, with what a waiter leaves behind, with a lock. */
@@ -85,16 +71,17 @@ type Step = Parameters<typeof steps.action>[0];
  * polls, because a refusal carries the remaining time, so a property that a wake-up must keep holds again afterwards.
  */
 export class WakeUpsModel extends StateModel<WakeUpsOptions> {
-  private readonly at: at.WaitersLayout;
+  private readonly broken: number;
   private readonly exclusive: readonly boolean[];
+  private readonly areAlike: readonly boolean[];
   private readonly names: readonly string[];
 
   constructor(options: WakeUpsOptions) {
     const { processes } = options;
-    const layout = new at.WaitersLayout(processes);
-    super(options, layout.width);
-    this.at = layout;
+    super(options, processes.length * PROCESS + 1);
+    this.broken = processes.length * PROCESS;
     this.exclusive = processes.map((mode) => mode === 'exclusive');
+    this.areAlike = processes.map((mode, p) => mode === processes[p + 1]);
     const shared = processes.filter((mode) => mode === 'shared').length;
     this.names = processes.map((mode, p) => (mode === 'shared' ? 'STUV'[p]! : 'XYZ'[p - shared]!));
   }
@@ -104,7 +91,7 @@ export class WakeUpsModel extends StateModel<WakeUpsOptions> {
   }
 
   violation(state: Uint8Array): string | undefined {
-    if (state[this.at.broken] !== 0) return PROPERTIES[state[this.at.broken]!];
+    if (state[this.broken] !== 0) return PROPERTIES[state[this.broken]!];
     if (this.isString(state) || this.willWake(state)) return undefined;
     const sleeps = (p: number): boolean => this.phase(state, p) === QUEUED;
     if (this.isFree(state) && this.some(sleeps)) return LOST;
@@ -141,13 +128,13 @@ export class WakeUpsModel extends StateModel<WakeUpsOptions> {
     const phase = this.phase(state, p);
     const hasWaited = phase !== OUT;
     const { measured } = this.options;
-    const ages = measured && hasWaited ? this.at.agesFrom(state, state[at.age(p)]!) : [undefined];
+    const ages = measured && hasWaited ? this.agesFrom(state, state[at.age(p)]!) : [undefined];
     for (const since of ages) {
       // The writer key is written by a request of its own.
       for (const stands of this.exclusive[p] ? ages : [since]) {
         const next = this.copy(state);
         // Protocol 5.3
-        if (!hasWaited) this.at.join(next, p);
+        if (!hasWaited) this.join(next, p);
         const age = next[at.age(p)]!;
         this.answer(next, p, { since: since ?? age, stands: stands ?? age });
         this.emit(next, phase === OUT ? 'ask' : phase === QUEUED ? 'poll' : 'ask again', p, emit);
@@ -176,8 +163,7 @@ export class WakeUpsModel extends StateModel<WakeUpsOptions> {
       return;
     }
     const excused = reserved && !this.weak.has('a reservation is no excuse');
-    if (!this.exclusive[p] && !excused && this.passes(next, p, since))
-      next[this.at.broken] = PROPERTIES.indexOf(PASSED);
+    if (!this.exclusive[p] && !excused && this.passes(next, p, since)) next[this.broken] = PROPERTIES.indexOf(PASSED);
     this.endWait(next, p, HOLDS);
     const chain =
       !this.weak.has('no wake after a shared grant') && !this.weak.has('one shared waiter without the chain');
@@ -207,7 +193,7 @@ export class WakeUpsModel extends StateModel<WakeUpsOptions> {
   private endWait(next: Uint8Array, p: number, phase: number): void {
     const owner = this.keyOwner(next);
     const stands = next[at.stands(p)]!;
-    this.at.set(next, p, phase);
+    this.set(next, p, phase);
     if (owner === p && this.weak.has('the key outlasts its writer')) {
       next[at.flags(p)]! |= KEY | HAD;
       next[at.stands(p)] = stands;
@@ -242,7 +228,7 @@ export class WakeUpsModel extends StateModel<WakeUpsOptions> {
 
   private release(state: Uint8Array, p: number, emit: Emit): void {
     const next = this.copy(state);
-    this.at.set(next, p, OUT);
+    this.set(next, p, OUT);
     this.wake(next);
     this.emit(next, 'release', p, emit);
   }
@@ -292,7 +278,7 @@ export class WakeUpsModel extends StateModel<WakeUpsOptions> {
     const score = this.score(next, p);
     next[at.score(p)] = 0;
     if (heard) {
-      if (!this.exclusive[p] && this.passes(next, p, score)) next[this.at.broken] = PROPERTIES.indexOf(PASSED);
+      if (!this.exclusive[p] && this.passes(next, p, score)) next[this.broken] = PROPERTIES.indexOf(PASSED);
       next[at.phase(p)] = WOKEN;
       next[flags]! |= RESERVED;
       return true;
@@ -332,7 +318,7 @@ export class WakeUpsModel extends StateModel<WakeUpsOptions> {
     }
     if (phase !== DEAD_HOLDS) return;
     const next = this.copy(state);
-    this.at.set(next, p, OUT);
+    this.set(next, p, OUT);
     this.makeDue(next);
     this.emit(next, 'key', p, emit);
   }
@@ -405,18 +391,50 @@ export class WakeUpsModel extends StateModel<WakeUpsOptions> {
     return false;
   }
 
+  /** Makes a process the youngest. */
+  private join(next: Uint8Array, p: number): void {
+    next[at.age(p)] = 32 - Math.clz32(this.ages(next) | 1);
+  }
+
+  /** All ages from this one on. */
+  private agesFrom(state: Uint8Array, first: number): readonly number[] {
+    const ages: number[] = [];
+    for (let left = this.ages(state) >> first, age = first; left > 0; left >>= 1, age += 1)
+      if (left & 1) ages.push(age);
+    return ages;
+  }
+
+  /** The ages that occur, as bits. */
+  private ages(state: Uint8Array): number {
+    let ages = 0;
+    for (const p of this.exclusive.keys()) for (const field of AGES) ages |= 1 << state[field(p)]!;
+    return ages;
+  }
+
+  /** Gives a process this phase. It does not wait any more. */
+  private set(next: Uint8Array, p: number, value: number): void {
+    next.fill(0, at.phase(p), at.phase(p + 1));
+    next[at.phase(p)] = value;
+  }
+
+  /** Only the order of ages matters. */
+  private renumber(next: Uint8Array): void {
+    const ages = this.ages(next) | 1;
+    for (const p of this.exclusive.keys()) {
+      for (const field of AGES) next[field(p)] = bitCount(ages & ((1 << next[field(p)]!) - 1));
+    }
+  }
+
   private emit(next: Uint8Array, step: Step, p: number, emit: Emit): void {
     for (const other of this.exclusive.keys()) {
-      if (this.phase(next, other) === GONE && !this.has(next, other, RESERVED | KEY)) this.at.set(next, other, OUT);
+      if (this.phase(next, other) === GONE && !this.has(next, other, RESERVED | KEY)) this.set(next, other, OUT);
     }
-    this.at.renumber(next);
-    if (this.options.sorted) this.at.sort(next);
+    this.renumber(next);
+    if (this.options.sorted) sortRecords(next, { width: PROCESS, count: this.names.length, areAlike: this.areAlike });
     emit(next, steps.action(step, p));
   }
 
-  describe(code: number): string {
-    return steps.describe(code, this.names);
-  }
+  readonly describe = (code: number): string => steps.describe(code, this.names);
 
   show(state: Uint8Array): string {
     const phases = ['-', 'waits', 'is woken', 'holds', 'crashed, in the queue', 'crashed', 'crashed, holds'];

@@ -1,20 +1,11 @@
 import { type Emit } from './checker.js';
 import { bitCount, StateModel, stepsOf } from './states.js';
 
-/** A rule of section 11 that is left out. */
-type WriterKeysWeakening =
-  | 'writer key on the home master only'
-  | 'a free key is granted in spite of the writer key'
-  /** Not a weakening but a stronger property: the quorum on which the key stands may change during a request. */
-  | 'any quorum at any time'
-  /** Another one: the keys of two writers are as good as those of one. */
-  | 'the keys of two writers make a quorum';
-
 export interface WriterKeysOptions {
   readonly masters: 3 | 5;
   readonly readers: number;
   readonly writers: number;
-  readonly without?: readonly WriterKeysWeakening[];
+  readonly without?: readonly string[];
 }
 
 /** Readers that have a member here, the writer that has a string here, and the one whose writer key is here, plus one. */
@@ -239,9 +230,7 @@ export class WriterKeysModel extends StateModel<WriterKeysOptions> {
     return this.reader(this.options.readers) + w;
   }
 
-  describe(code: number): string {
-    return steps.describe(code, READERS + WRITERS);
-  }
+  readonly describe = (code: number): string => steps.describe(code, READERS + WRITERS);
 
   show(state: Uint8Array): string {
     const masters = this.masters.map((m) => {
