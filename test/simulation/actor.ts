@@ -83,7 +83,6 @@ export class Actor {
     this.block('asked');
   }
 
-  /** What it asks for, in words. */
   private get wish(): string {
     const { resources, mode, permits } = this.operation;
     const kind = permits === undefined ? (mode ?? '') : `one of ${permits} permits of`;
@@ -137,7 +136,6 @@ export class Actor {
     this.whenDone?.();
   }
 
-  /** Blocks the event loop, as synchronous work does. */
   private block(when: 'asked' | 'held' | 'released'): void {
     const { node, operation, world } = this;
     if (operation.blocks?.when !== when) return;
@@ -290,12 +288,10 @@ export class Actor {
     return this.asked?.at ?? Infinity;
   }
 
-  /** The signal that makes it give up waiting. */
   get signal(): AbortSignal | undefined {
     return this.abort?.signal;
   }
 
-  /** Number of promises of the library that have not settled. */
   get pending(): number {
     return this.open;
   }

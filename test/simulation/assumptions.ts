@@ -58,7 +58,6 @@ export class Assumptions {
     return this.sick.has(index);
   }
 
-  /** The reasons why processes are sick, in words. */
   get ailments(): readonly string[] {
     return [...new Set(this.sick.values())];
   }
@@ -81,7 +80,6 @@ export class Assumptions {
     return this.hit.size > 0;
   }
 
-  /** Whether a fault has hit this master so far. */
   wasHit(server: number): boolean {
     return this.hit.has(server);
   }
@@ -91,7 +89,6 @@ export class Assumptions {
     return by <= this.harmless;
   }
 
-  /** To be called before the fault happens. */
   note(fault: Fault): void {
     const { restartGuard, driftFactor } = this.settings;
     const isHarmless = HARMLESS.includes(fault.kind) || 'process' in fault;

@@ -1,70 +1,28 @@
 import type { RedlockOptions } from '../../lib/settings/options.js';
-import type { Fault, Operation, ProcessPlan, Schedule } from './schedule.js';
+import { A, apart, B, C, type Course, cut, D, lock, MASTERS, schedule, SECONDS } from './courses.js';
+import type { Fault, Operation, Schedule } from './schedule.js';
 
-const [A, B, C, D] = [0, 1, 2, 3];
-const MASTERS = [A, B, C];
 /** The process that holds the lock, one that asks for the same lock, and others. */
 const [HOLDER, RIVAL, OTHER, LATER] = [0, 1, 2, 3];
-const SECONDS = 1_000;
 /** Time after which all processes are connected, in milliseconds. */
 const SETTLED = 3_400;
 
-/** A schedule in which an earlier version broke a guarantee. Only delays are random. */
+/** A schedule in which an earlier version broke a guarantee. */
 interface AuditSchedule {
   /** What the library guarantees, as a full sentence after "it". */
   readonly name: string;
   readonly schedule: Schedule;
 }
 
-interface Course {
-  readonly options?: RedlockOptions;
-  readonly processes: readonly Partial<ProcessPlan>[];
-  readonly operations: readonly Operation[];
-  readonly faults: readonly Fault[];
-  readonly offsets?: readonly number[];
-  /** Whether the masters are in use at the beginning. */
-  readonly isKnown?: boolean;
-  readonly until?: number;
-}
-
-const TEN: RedlockOptions = { ttl: '10s', maxTtl: '10s' };
 const ONE: RedlockOptions = { ttl: '1s', maxTtl: '1s' };
 const LONGER: RedlockOptions = { ttl: '10s', maxTtl: '30s' };
 const LONG: Partial<Operation> = { ttl: 30 * SECONDS, work: 29 * SECONDS };
 const SHORT: Partial<Operation> = { resources: ['b'], work: 10 };
 
-/** Three masters, perfect clocks and a fast network, except for what the course changes. */
-function schedule(seed: number, { options = TEN, processes, operations, faults, ...more }: Course): Schedule {
-  const { offsets = [0, 0, 0], isKnown = true, until } = more;
-  return {
-    ...{ seed, options, operations, faults, latency: 0.5 },
-    ...(until !== undefined && { until }),
-    servers: offsets.map((offset) => ({ rate: 1, offset, uptime: 100_000, isKnown })),
-    processes: processes.map((plan) => ({ rate: 1, offset: 0, startsAt: 0, ...plan })),
-  };
-}
-
-function lock(process: number, at: number, how: Partial<Operation> = {}): Operation {
-  return {
-    ...{ process, at, resources: ['a'], ttl: 10 * SECONDS, wait: 0, extend: false, minHold: 0, work: 8 * SECONDS },
-    ...{ tokenAt: undefined, newTtl: undefined, abortAfter: undefined, ...how },
-  };
-}
-
 function several(count: number, first: number, every: number, how: Partial<Operation>, process: number): Operation[] {
   return Array.from({ length: count }, (_, index) => lock(process, first + index * every, how));
 }
 
-/** Cuts a process off from one master for a while. Its messages arrive afterwards. */
-function apart(process: number, server: number, at: number, lasts: number): Fault {
-  return { kind: 'partition', at, process, server, lasts, direction: 'both' };
-}
-
-function cut(process: number, server: number, at: number): Fault {
-  return { kind: 'cut', at, process, server, cut: 'now' };
-}
-
-/** Closes a connection and prevents a new one. */
 function away(process: number, server: number, at: number, lasts: number): readonly Fault[] {
   return [cut(process, server, at), apart(process, server, at + 1, lasts)];
 }

@@ -7,7 +7,7 @@ import embed from '../../scripts/embed.mjs';
 
 const root = join(import.meta.dirname, '../..');
 /** The folders of the library that the simulation needs. */
-export const LIBRARY = [
+const LIBRARY = [
   'redlock',
   'waiting',
   'kinds',
@@ -57,4 +57,25 @@ async function compileFile(file, folder, change) {
   const target = join(folder, file.replace(/\.ts$/, '.js'));
   await mkdir(dirname(target), { recursive: true });
   await writeFile(target, code);
+}
+
+const ENTRIES = ['lib/index.ts', 'lib/internal.ts', 'lib/errors.ts'];
+const JOBS = [...ENTRIES, ...LIBRARY, 'lib/nest', 'lib/schedule', 'test/simulation'];
+/** What the engine imports of the folders that know Nest. */
+const ENGINE =
+  /schedule\/(job|job-(execution|locks|policy)|ticker|cron-schedule)\.ts$|nest\/(lockable-method|takers)\.ts$/;
+
+/** Lines of the entries that export other files of those folders. */
+const APART = /^export [^;]*? from '\.\/(?:nest\/(?!lockable-method)|runtime\/)[^;]*;\n/gm;
+
+/**
+ * Compiles what a run of the jobs simulation needs. The Nest module, the decorators and the services of lib/schedule and lib/nest
+ * are left out: the engine does not need them.
+ */
+export function compileJobs(change = (_, text) => text) {
+  return compile((file, text) => {
+    if (ENTRIES.includes(file)) return text.replace(APART, '');
+    const isApart = /^lib\/(nest|schedule)\//.test(file) && !ENGINE.test(file);
+    return isApart ? '' : change(file, text);
+  }, JOBS);
 }

@@ -18,7 +18,6 @@ const LONG = 3_600_000;
 /** A message that arrives later than this is rare, in milliseconds. */
 const LONG_DELAY = 1_000;
 
-/** A fault on a server, with the place where it happens. */
 interface Hit<F extends Fault = ServerFault> {
   readonly fault: F;
   readonly endpoint: Endpoint;
@@ -27,14 +26,12 @@ interface Hit<F extends Fault = ServerFault> {
   readonly remains: Remains;
 }
 
-/** In milliseconds. */
 interface Outage {
   readonly down: number;
   /** For how long the server has no memory for writes when it is back. */
   readonly full?: number;
 }
 
-/** Injects the faults of a schedule. */
 export class FaultInjector {
   private readonly incarnations: number[];
 

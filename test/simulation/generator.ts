@@ -92,7 +92,6 @@ const SHORT: Profile = {
   processes: [2, 2, 2, 2, 2, 3],
   operations: [1, 3],
 };
-/** Share of the schedules of full length. */
 const LONG = 1 / 10;
 
 /** Period in which operations begin and faults happen, in milliseconds. */
@@ -104,7 +103,6 @@ const FRESH = 20;
 /** The uptimes that masters may report at the beginning, in milliseconds. */
 const [JUST_STARTED, STARTED_LONG_AGO] = [500, 100_000];
 
-/** Derives all events of a run from its seed. */
 export function generate(seed: number, profile: Profile = EVERYTHING): Schedule {
   const chance = new Chance(seed);
   const masters = chance.pick(profile.masters);
@@ -267,7 +265,6 @@ export function generateAny(seed: number, faults: readonly FaultKind[] = FAULTS)
 
 interface Times {
   readonly processes: readonly ProcessPlan[];
-  /** When the first lock is requested. */
   readonly first: number;
   readonly ttl: number;
   readonly maxTtl: number;

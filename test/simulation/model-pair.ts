@@ -20,7 +20,6 @@ interface Comparable {
   readonly times: readonly number[];
 }
 
-/** The answers of both servers to one command. */
 export interface Comparison {
   readonly command: string;
   readonly real: string;
@@ -52,7 +51,6 @@ export class ModelPair implements AsyncDisposable {
     subscriber.on('message', (channel, message) => void this.heard.real.push(`${channel} ${message}`));
   }
 
-  /** Starts a real server for this pair. */
   static async started(faults: ReadonlySet<ModelFault> = new Set()): Promise<ModelPair> {
     const server = await RedisServer.start();
     const { port } = server;
@@ -77,7 +75,6 @@ export class ModelPair implements AsyncDisposable {
     return this.call('EVAL', [LOCKS, ...args], [LASTING_LOCKS, ...args]);
   }
 
-  /** Lets both run one command, and compares the answers. */
   async call(command: string, args: Words, realArgs = args): Promise<Comparison> {
     const before = await this.setClock();
     const real: unknown = await this.client.call(command, ...realArgs).catch((error: unknown) => error);

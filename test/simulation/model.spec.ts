@@ -24,7 +24,6 @@ const COMPARED_EVERY = 5;
 const LONG = 3_600_000;
 const MINUTE = 60_000;
 
-/** A trace of random commands. */
 class Trace {
   private waited = 0;
 
@@ -101,6 +100,7 @@ class Trace {
     const counters = keys.map((key) => key.charCodeAt(0));
     const ttl = this.anyTtl();
     const waiter = chance.pick(WAITERS);
+    const asked = { keys, token, ttl, withdrawn: false, since: 0 };
     const writerKeys = queues.map((queue) => queue + WRITER);
     // No two waiters have waited since the same moment, however long the commands take.
     this.waited += 1_000_000;
@@ -114,38 +114,21 @@ class Trace {
       ])
     ) {
       case 'acquire':
-        return { op: 'acquire', keys, token, ttl, withdrawn: false, since: 0, queue };
+        return { ...asked, op: 'acquire', queue };
       case 'share':
-        return { op: 'acquire', keys, token, ttl, withdrawn: false, since: 0, queue, sharing: { writerKeys, waited } };
+        return { ...asked, op: 'acquire', queue, sharing: { writerKeys, waited } };
       case 'prolong':
-        return {
-          op: 'extend',
-          keys,
-          token,
-          ttl,
-          withdrawn: false,
-          since: 0,
-          isShared: true,
-          heals: chance.happens(0.5),
-        };
+        return { ...asked, op: 'extend', isShared: true, heals: chance.happens(0.5) };
       case 'unshare':
         return { op: 'release', keys, queues, token, keepFor: 0, ttl, isShared: true };
       case 'want':
         return { op: 'defer-readers', keys, writerKeys, waiter, waited };
       case 'pick': {
         const slots = chance.pick([KEYS, ['b', 'a'], ['b', 'a', 'c']]);
-        return {
-          op: 'pick',
-          keys: slots,
-          token,
-          ttl,
-          withdrawn: false,
-          since: 0,
-          queue: queue && { ...queue, queues: ['queue:a'] },
-        };
+        return { ...asked, op: 'pick', keys: slots, queue: queue && { ...queue, queues: ['queue:a'] } };
       }
       case 'extend':
-        return { op: 'extend', keys, token, ttl, withdrawn: false, since: 0, heals: chance.happens(0.5) };
+        return { ...asked, op: 'extend', heals: chance.happens(0.5) };
       case 'draw': {
         const atLeast = chance.happens(0.02) ? 4e15 + chance.whole(0, 1_000) : chance.whole(0, 1_000_000);
         return { op: 'draw', keys, token, counters, atLeast, isFirst: chance.happens(0.5), since: 0 };

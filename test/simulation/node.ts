@@ -13,10 +13,8 @@ import type { Endpoint } from './network/endpoint.js';
 import { Link } from './network/link.js';
 import { SimClient } from './network/sim-client.js';
 
-/** What one process starts with. */
 export interface NodePlan {
   readonly process: SimProcess;
-  /** Its index among all processes. */
   readonly index: number;
   readonly settings: Settings;
   readonly scheduler: Scheduler;
@@ -28,7 +26,6 @@ export interface NodePlan {
   readonly hears: NodeListener;
 }
 
-/** What a process reports. */
 export interface NodeListener {
   readonly reported: (event: keyof LockObserver, words: string) => void;
   readonly lost: (node: SimNode, error: LockLostError) => void;
@@ -42,13 +39,10 @@ export class SimNode {
   readonly process: SimProcess;
   readonly settings: Settings;
   readonly index: number;
-  /** The masters in its list. */
   readonly addresses: readonly Endpoint[];
-  /** By the number of the endpoint. */
   readonly links: readonly Link[];
   /** When the secret part of each token was drawn, in true time: just before its attempt. */
   private readonly drawnAt = new Map<string, number>();
-  /** Whether it has released everything and ended. */
   hasLeft = false;
   /** The resources of each operation that was granted a lock which ended before its work began. */
   readonly unused = new Set<readonly string[]>();
@@ -115,7 +109,6 @@ export class SimNode {
     return timers.filter((timer) => this.process.isPending(timer)).length;
   }
 
-  /** Ends without cleaning up. */
   die(): void {
     this.process.die();
     for (const client of this.clients) client.abandon();

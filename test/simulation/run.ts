@@ -1,27 +1,20 @@
 import { quorumOf } from '../../lib/redlock/quorum.js';
-import { Chance } from './engine/chance.js';
 import { settlePromises } from './engine/microtasks.js';
+import { type Outcome, playOut, runUntil } from './engine/play.js';
 import { checkForgotten, checkIdle, checkNothingLeft, checkReleased } from './properties/leftovers.js';
 import type { RareState } from './properties/sometimes.js';
-import { type Property, Violation } from './properties/violation.js';
+import { Violation } from './properties/violation.js';
 import { endOf, longestOf, type Fault, type FaultKind, type Operation, type Schedule } from './schedule.js';
 import type { ModelFault } from './server/operations.js';
 import { World } from './world.js';
 
-/** The outcome of a run. */
-export interface Result {
-  readonly property: Property | undefined;
-  readonly message: string | undefined;
-  /** Assumptions of the protocol that the run has broken. */
+export interface Result extends Outcome {
+  /** Assumptions of the protocol that the run has broken, and 1 if there are none. */
   readonly broken: readonly string[];
+  readonly sound: number;
   /** Faults of individual clients, which must not affect the others. */
   readonly ailments: readonly string[];
-  /** Rare states that the run has reached. */
   readonly reached: readonly RareState[];
-  /** Equal for the same course of events. */
-  readonly fingerprint: number;
-  readonly events: number;
-  /** Kinds of the faults that happened. */
   readonly faults: readonly FaultKind[];
   readonly grants: number;
 }
@@ -47,56 +40,19 @@ const HEALTHY_WITHIN = 5_000;
 const TIMERS_WITHIN = 50;
 /** How long an idle process may take to notice what happened to a master, in milliseconds. */
 const NOTICED_WITHIN = 11_000;
-/** A run with more events is in an endless loop. */
 const MAX_EVENTS = 100_000;
 
 /** Plays a schedule until everything is over, and checks all guarantees. */
 export async function play(schedule: Schedule, { modelFaults = new Set(), log }: RunOptions = {}): Promise<Result> {
-  const { random } = Math;
-  const chance = new Chance(schedule.seed, 99);
-  // The delays between attempts to connect are the only randomness that is not injected.
-  Math.random = () => chance.fraction();
-  const rejections: unknown[] = [];
-  const onRejection = (reason: unknown): void => void rejections.push(reason);
-  process.on('unhandledRejection', onRejection);
   const world = new World(schedule, modelFaults, log);
-  try {
-    // Leaves the promise reaction in which this function may be called.
-    const error = await new Promise<unknown>((resolve) =>
-      setImmediate(() => resolve(attempt(() => new Course(world).run()))),
-    );
-    Math.random = random;
-    // Only after this turn does Node report unhandled rejections.
-    await new Promise((resolve) => setImmediate(resolve));
-    const [rejection] = rejections;
-    return resultOf(world, error ?? rejection);
-  } finally {
-    Math.random = random;
-    process.off('unhandledRejection', onRejection);
-  }
-}
-
-function attempt(action: () => void): unknown {
-  try {
-    action();
-    return undefined;
-  } catch (error) {
-    return error;
-  }
-}
-
-function resultOf({ assumptions, scheduler, actors, inflicted, sometimes }: World, error: unknown): Result {
-  const reported = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  const isViolation = error instanceof Violation;
+  const outcome = await playOut(schedule.seed, world.scheduler, () => new Course(world).run());
+  const { assumptions, actors, inflicted, sometimes } = world;
   return {
-    property: error === undefined ? undefined : isViolation ? error.property : 'no unexpected error',
-    message:
-      error === undefined ? undefined : isViolation ? `${error.message} (at ${error.at.toFixed(3)} ms)` : reported,
+    ...outcome,
     broken: [...assumptions.broken],
+    sound: assumptions.broken.size === 0 ? 1 : 0,
     ailments: assumptions.ailments,
     reached: sometimes.states,
-    fingerprint: scheduler.fingerprint,
-    events: scheduler.steps,
     faults: inflicted,
     grants: actors.filter(({ isDone, hasFailed }) => isDone && !hasFailed).length,
   };
@@ -143,18 +99,9 @@ class Course {
     checkIdle(world, () => true);
   }
 
-  /** Runs events until a moment, or until there is nothing left to wait for. */
   private until(moment: number, isEnough?: () => boolean): void {
     const { world } = this;
-    const { scheduler } = world;
-    while (scheduler.step(moment)) {
-      settlePromises();
-      world.check();
-      if (scheduler.steps > MAX_EVENTS)
-        throw new Violation('progress', scheduler.now, 'something goes round in circles');
-      if (isEnough?.()) return;
-    }
-    scheduler.now = Math.max(scheduler.now, moment);
+    runUntil(world.scheduler, moment, { check: () => world.check(), most: MAX_EVENTS, isEnough });
   }
 
   /** Lets every living process request a lock after the faults are over. Each request must succeed. */

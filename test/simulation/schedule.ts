@@ -1,7 +1,6 @@
 import type { RedlockOptions } from '../../lib/settings/options.js';
 import type { Cut } from './network/connection.js';
 
-/** How a process uses the state of a lock. */
 export interface StatePlan {
   /** The fraction of the work after which it begins. */
   readonly at: number;
@@ -19,7 +18,6 @@ export interface Operation {
   readonly wait: number;
   readonly extend: boolean;
   readonly minHold: number;
-  /** Duration of the work. */
   readonly work: number;
   /** The fraction of the work after which it requests its fencing token; `undefined` if it does not. */
   readonly tokenAt: number | undefined;
@@ -29,7 +27,6 @@ export interface Operation {
   readonly blocks?: { readonly when: 'asked' | 'held' | 'released'; readonly lasts: number };
   /** Number of asynchronous functions of the application between its work and the library. */
   readonly functions?: number;
-  /** Gives up waiting after this time. */
   readonly abortAfter: number | undefined;
   /** For a single resource; it does not use the state without it. */
   readonly state?: StatePlan;
@@ -57,7 +54,6 @@ export function longestOf({ wait, work, inner }: Omit<Operation, 'at' | 'process
   return wait + work + (inner ? longestOf(inner) : 0);
 }
 
-/** Whether two operations compete for something. */
 export function areRivals(one: Operation, other: Operation): boolean {
   const claims = claimsOf(other);
   return claimsOf(one).some((claim) => claims.includes(claim));
@@ -156,7 +152,6 @@ export interface ServerPlan extends ClockPlan {
 
 export interface ProcessPlan extends ClockPlan {
   readonly startsAt: number;
-  /** Overrides the common value. */
   readonly maxTtl?: number;
   /** The masters in the order of its list, by number. While a master is added, some lists lack it. */
   readonly order?: readonly number[];
@@ -182,7 +177,6 @@ export function endOf({ operations, faults, processes, until = 0 }: Schedule): n
   return Math.max(until, ...operations.map(({ at }) => at), ...ends, ...processes.map(({ startsAt }) => startsAt));
 }
 
-/** When a fault is over. */
 export function endOfFault(fault: Fault): number {
   const { within = 0, lasts = 0, down = 0 } = fault as { within?: number; lasts?: number; down?: number };
   return fault.at + within + lasts + down;

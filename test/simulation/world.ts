@@ -22,13 +22,11 @@ import { areRivals, areShared, type FaultKind, type Operation, type Schedule } f
 import type { ModelFault } from './server/operations.js';
 import { type Addition, type DataWatch, runId, type ServerPlan, SimServer } from './server/sim-server.js';
 
-/** Everything that exists in one run. */
 export class World {
   readonly scheduler = new Scheduler();
   readonly endpoints: readonly Endpoint[];
   readonly nodes: readonly SimNode[];
   readonly actors: Actor[] = [];
-  /** The faults that have happened so far. */
   readonly inflicted: FaultKind[] = [];
   readonly assumptions: Assumptions;
   readonly beliefs: Beliefs;
@@ -39,7 +37,6 @@ export class World {
   /** Settings of all processes, unless a process overrides them. */
   readonly settings: Settings;
   readonly votes: Votes;
-  /** The first error. */
   failure: Error | undefined;
   private readonly isShared: boolean;
   private readonly grants: Actor[] = [];
@@ -85,7 +82,6 @@ export class World {
     this.plan();
   }
 
-  /** The plan of an initial server on a machine with this clock. */
   serverPlan(clock: MachineClock): ServerPlan {
     const { modelFaults: faults } = this;
     return { clock, faults, watch: this.dataWatch };

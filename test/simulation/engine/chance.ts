@@ -13,7 +13,6 @@ export class Chance implements Random {
     for (let i = 0; i < 12; i++) this.next();
   }
 
-  /** The next 32 bits. */
   next(): number {
     const sum = (((this.a + this.b) | 0) + this.counter) | 0;
     this.counter = (this.counter + 1) | 0;
@@ -32,7 +31,6 @@ export class Chance implements Random {
     return (this.next().toString(16) + this.next().toString(16).padStart(8, '0')).padStart(TOKEN_LENGTH, '0');
   }
 
-  /** A whole number from `least` to `most`. */
   whole(least: number, most: number): number {
     return least + Math.floor(this.fraction() * (most - least + 1));
   }
@@ -42,12 +40,10 @@ export class Chance implements Random {
     return least * (most / least) ** this.fraction();
   }
 
-  /** True with the given probability. */
   happens(share: number): boolean {
     return this.fraction() < share;
   }
 
-  /** One of the choices, each equally likely. */
   pick<T>(choices: readonly T[]): T {
     return choices[Math.floor(this.fraction() * choices.length)] as T;
   }

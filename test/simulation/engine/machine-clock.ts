@@ -6,7 +6,6 @@ export const EPOCH = Date.UTC(2025, 0, 1);
 
 /** A reading of the clocks, and when it was taken. */
 export interface SimInstant extends Instant {
-  /** In true time. */
   readonly takenAt: number;
 }
 
@@ -44,7 +43,6 @@ export class MachineClock {
     };
   }
 
-  /** Only the wall clock, in milliseconds. */
   get wallTime(): number {
     return this.wall + this.passed;
   }
@@ -59,7 +57,6 @@ export class MachineClock {
     return this.current * this.share;
   }
 
-  /** The slowest rate so far. */
   get slowest(): number {
     return this.least;
   }

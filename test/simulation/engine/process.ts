@@ -80,7 +80,6 @@ export class SimProcess implements Clock {
     return this.dead;
   }
 
-  /** Number of the library's timers that have not fired yet. */
   get pendingTimers(): number {
     return this.timers.size;
   }
@@ -185,7 +184,6 @@ export class SimProcess implements Clock {
     });
   }
 
-  /** Multiplies the rate of its clocks for a while. */
   slew(milliseconds: number, factor: number): void {
     this.change(() => this.clocks.slew(factor));
     this.scheduler.after(milliseconds, () => this.change(() => this.clocks.slew(1 / factor)));
@@ -205,7 +203,6 @@ export class SimProcess implements Clock {
     this.compareClocks(this.scheduler.now + milliseconds);
   }
 
-  /** Ends for good without cleaning up. */
   die(): void {
     this.dead = true;
     for (const { planned } of this.timers) planned?.cancel();

@@ -1,4 +1,3 @@
-/** A planned event, which can be cancelled. */
 export interface Planned {
   cancel(): void;
 }
@@ -22,7 +21,6 @@ class Event implements Planned {
 export class Scheduler {
   /** True time, in milliseconds. No machine knows it. */
   now = 0;
-  /** Number of events so far. */
   steps = 0;
   /** Identifies one course of events. */
   fingerprint = 0x811c9dc5;
@@ -39,7 +37,6 @@ export class Scheduler {
     return this.at(this.now + delay, action);
   }
 
-  /** Mixes a number into the fingerprint. */
   mark(value: number): void {
     this.fingerprint = Math.imul(this.fingerprint ^ (value | 0), 0x01000193) >>> 0;
   }

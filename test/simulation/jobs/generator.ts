@@ -25,7 +25,6 @@ const CRONS: readonly SchedulePlan[] = [
   { kind: 'cron', expression: '0,30 * * * *', timeZone: 'Europe/Berlin' },
 ];
 
-/** Makes the plan of a seed. */
 export function generate(seed: number): JobsPlan {
   const chance = new Chance(seed, 1);
   const count = chance.pick([3, 3, 3, 3, 3, 3, 1, 5]);
@@ -116,7 +115,6 @@ interface Bounds {
   readonly ttl: number;
   readonly lasts: number;
   readonly period: number;
-  /** Milliseconds until the first tick. */
   readonly lead: number;
 }
 

@@ -7,19 +7,15 @@ import type { Fault, FaultAction, Point } from './plan.js';
 /** How long a kernel takes to report that a connection is gone, in milliseconds. */
 const GONE_WITHIN = 5;
 
-/** A time in which something did not work, in true time. */
 export interface Disturbance {
   readonly from: number;
   readonly to: number;
 }
 
-/** Inflicts the faults of a plan. */
 export class JobFaults {
   /** When masters, or the way to them, did not work; with the quarantine after a loss. */
   readonly outages: Disturbance[] = [];
-  /** When instances stood still. */
   readonly pauses: (Disturbance & { readonly instance: JobInstance })[] = [];
-  /** When the last fault is over, in true time. */
   end = 0;
   private readonly counts = new Map<Point, number>();
   private readonly awaited: Fault[];

@@ -3,7 +3,7 @@ import { type JobRecord, readJobRecord } from '../../../lib/operate/job-record.j
 import { resolveCall, type Settings } from '../../../lib/settings/settings.js';
 import type { LockState, StateReading } from '../../../lib/fencing/lock-state.js';
 import { Ticker } from '../../../lib/schedule/ticker.js';
-import { type HeldJob, type JobContext, JobHandedOnError, type JobRun } from '../../../lib/schedule/job-locks.js';
+import { type HeldJob, type JobContext, JobHandedOnError } from '../../../lib/schedule/job-locks.js';
 import { Job } from '../../../lib/schedule/job.js';
 import type { Chance } from '../engine/chance.js';
 import type { MachineClock } from '../engine/machine-clock.js';
@@ -31,7 +31,6 @@ interface InstanceOptions {
   readonly settings: Settings;
 }
 
-/** One process of the application, with the real locks and the real engine of jobs. */
 export class JobInstance {
   readonly name: string;
   readonly index: number;
@@ -42,7 +41,6 @@ export class JobInstance {
   readonly upFrom: number;
   /** When it crashed or began to shut down, in true time; `Infinity` before. */
   upTo = Infinity;
-  /** What it is storing. */
   storing: JobRecord | undefined;
   readonly stopping = new AbortController();
   readonly chance: Chance;
@@ -85,7 +83,6 @@ export class JobInstance {
     return this.upTo === Infinity;
   }
 
-  /** Connects, and lets the job tick. */
   start(): void {
     void this.redlock.masters.open().then(() => {
       if (!this.isUp) return;
@@ -94,7 +91,6 @@ export class JobInstance {
     });
   }
 
-  /** Ends without cleaning up. */
   crash(what: 'process' | 'machine' = 'process'): void {
     if (this.process.isDead) return;
     const { now } = this.world.scheduler;
@@ -180,5 +176,3 @@ export class JobInstance {
     world.guard(() => world.ledger.noteAcknowledged(this, record));
   }
 }
-
-export type { JobRun };

@@ -13,7 +13,6 @@ import type { Scheduler } from '../engine/scheduler.js';
 import { Link, Pipe } from '../network/link.js';
 import type { DataReport, JobServer } from './job-server.js';
 
-/** Requests that can make the process a new holder. */
 const NEW_LOCKS: readonly MasterRequest['op'][] = ['acquire', 'pick', 'draw'];
 const NOT_CONNECTED: UnreachableReply = Object.freeze({ kind: 'unreachable', reason: 'not connected', sent: false });
 const BROKEN: UnreachableReply = Object.freeze({ kind: 'unreachable', reason: 'the connection broke', sent: true });
@@ -31,7 +30,6 @@ export interface JobMasterOptions {
   readonly process: SimProcess;
   readonly scheduler: Scheduler;
   readonly chance: Chance;
-  /** Longest delay of a message, in milliseconds. */
   readonly latency: number;
 }
 

@@ -20,7 +20,6 @@ export interface DataReport {
   readonly votesFrom: number;
 }
 
-/** Receives a notification for a waiter. */
 export type Subscriber = (key: string) => void;
 
 /**

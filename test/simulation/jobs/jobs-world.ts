@@ -16,12 +16,10 @@ import { scheduleOf } from './schedules.js';
 /** Longest name of the entry that keeps the record. */
 const ENTRY = new Keyspace('lock:').stateOf('job:report');
 
-/** Everything that exists in one run. */
 export class JobsWorld {
   readonly scheduler = new Scheduler();
   readonly ticks: JobSchedule;
   readonly servers: readonly JobServer[];
-  /** All processes that were ever started. */
   readonly instances: JobInstance[] = [];
   readonly ledger: Ledger;
   readonly states = new Set<RareState>();
@@ -31,7 +29,6 @@ export class JobsWorld {
   readonly quarantine: number;
   /** When the first instance started, by the clock that shows the earliest time. */
   firstStart = Infinity;
-  /** The first error. */
   failure: Error | undefined;
   private readonly machines: readonly MachineClock[];
   private readonly incarnations: number[];
@@ -96,7 +93,6 @@ export class JobsWorld {
     return new Date(tick).toISOString().slice(11, 19);
   }
 
-  /** Starts a process on a machine that has none. */
   launch(index: number): void {
     if (this.instances.some((instance) => instance.index === index && !instance.process.isDead)) return;
     const incarnation = (this.incarnations[index] as number) + 1;
@@ -115,12 +111,10 @@ export class JobsWorld {
     instance.start();
   }
 
-  /** The living process on a machine. */
   instanceOn(index: number): JobInstance | undefined {
     return this.instances.find((instance) => instance.index === index && !instance.process.isDead);
   }
 
-  /** An instance has reached a point at which faults may be planned. */
   arrive(point: Point, instance: JobInstance): void {
     this.faults.arrive(point, instance);
   }

@@ -4,7 +4,6 @@ import { shareOf } from '../../support/share.js';
 import { generate } from './generator.js';
 import { play } from './play.js';
 import { RARE_STATES, type RareState } from './rare-states.js';
-import { shrink } from './shrink.js';
 
 const SCHEDULES = shareOf(250);
 /** The whole suite also runs on slow machines. */
@@ -55,13 +54,5 @@ describe('Scheduled jobs on simulated masters', () => {
     const { starts } = await play(quiet);
     expect(await startsWith('has run')).toBe(starts + 1);
     expect(await startsWith('releases the lock')).toBe(starts);
-  });
-
-  it('are shortened to the faults that matter', async () => {
-    const plan = generate(1);
-    // Nothing is broken, so that no fault is needed for it.
-    const shorter = await shrink({ ...plan, faults: plan.faults.slice(0, 1) }, undefined);
-    expect(shorter.faults).toEqual([]);
-    expect(shorter.instances).toHaveLength(1);
   });
 });

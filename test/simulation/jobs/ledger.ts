@@ -1,9 +1,9 @@
 import { type JobRecord, readJobRecord } from '../../../lib/operate/job-record.js';
 import { toleranceOf } from '../../../lib/schedule/job-policy.js';
 import type { Lock } from '../../../lib/locks/lock.js';
+import { type Property, Violation } from '../properties/violation.js';
 import type { JobInstance } from './job-instance.js';
 import type { JobsWorld } from './jobs-world.js';
-import { type JobProperty, JobViolation } from './violation.js';
 
 /** How far clocks drift during a run, in milliseconds. */
 const CLOCK_SLACK = 1_000;
@@ -61,7 +61,6 @@ export class Ledger {
     return history;
   }
 
-  /** The runs that have not ended. */
   get active(): readonly Run[] {
     return this.runs.filter(({ endedAt }) => endedAt === Infinity);
   }
@@ -83,7 +82,6 @@ export class Ledger {
     if (record) this.know(record);
   }
 
-  /** An instance is about to store a record. */
   noteStoring(instance: JobInstance, record: JobRecord): void {
     const history = this.tick(record.tick);
     history.isHandled = true;
@@ -106,7 +104,6 @@ export class Ledger {
     this.know(record);
   }
 
-  /** The method of the job begins. */
   noteStart(instance: JobInstance, { tick, attempt }: Pick<Run, 'tick' | 'attempt'>, lock: Lock): Run {
     const { world } = this;
     const { now } = world.scheduler;
@@ -159,9 +156,9 @@ export class Ledger {
     this.fail('one instance runs a job at a time', `${names.join(' and ')} believe that they have the lock`);
   }
 
-  fail(property: JobProperty, message: string): never {
+  fail(property: Property, message: string): never {
     const loss = this.isVoid ? ', after a great loss' : '';
-    throw new JobViolation(property, this.world.scheduler.now, message + loss);
+    throw new Violation(property, this.world.scheduler.now, message + loss);
   }
 
   private know(record: JobRecord): void {

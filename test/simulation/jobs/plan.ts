@@ -51,7 +51,6 @@ export interface Fault {
   readonly action: FaultAction;
 }
 
-/** Clocks of a machine. */
 export interface MachinePlan {
   /** Seconds per second of true time. */
   readonly rate: number;
@@ -60,11 +59,9 @@ export interface MachinePlan {
 }
 
 export interface InstancePlan extends MachinePlan {
-  /** In true time. */
   readonly startsAt: number;
 }
 
-/** How the method of the job behaves. */
 export interface WorkPlan {
   /** Bounds of its duration, in milliseconds; each order of magnitude is equally likely. */
   readonly least: number;
@@ -91,7 +88,6 @@ export interface JobsPlan {
   /** How long faults can happen, in milliseconds. */
   readonly lasts: number;
   readonly ttl: number;
-  /** Longest delay of a message, in milliseconds. */
   readonly latency: number;
   readonly work: WorkPlan;
   readonly faults: readonly Fault[];

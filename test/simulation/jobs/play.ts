@@ -1,52 +1,27 @@
-import { settlePromises } from '../engine/microtasks.js';
+import { type Outcome, playOut, runUntil } from '../engine/play.js';
+import { Violation } from '../properties/violation.js';
 import { MAX_ERROR } from './generator.js';
 import { JobsWorld } from './jobs-world.js';
 import type { JobsPlan } from './plan.js';
 import { checkNothingMissed } from './punctuality.js';
 import type { RareState } from './rare-states.js';
-import { type JobProperty, JobViolation } from './violation.js';
 
-/** The outcome of a run. */
-export interface JobsResult {
-  readonly property: JobProperty | undefined;
-  readonly message: string | undefined;
+export interface JobsResult extends Outcome {
   readonly reached: readonly RareState[];
-  readonly events: number;
   readonly ticks: number;
   readonly starts: number;
-  /** Equal for the same course of events. */
-  readonly fingerprint: number;
 }
 
-/** A run with more events is in an endless loop. */
 const MAX_EVENTS = 2_000_000;
 /** How long connecting and a few rounds may take, in milliseconds. */
 const SLACK = 30_000;
 
 /** Plays a plan until everything is over, and checks all properties. */
 export async function play(plan: JobsPlan, log?: (line: string) => void): Promise<JobsResult> {
-  const rejections: unknown[] = [];
-  const onRejection = (reason: unknown): void => void rejections.push(reason);
-  process.on('unhandledRejection', onRejection);
   const world = new JobsWorld(plan, log);
-  try {
-    // Leaves the promise reaction in which this function may be called.
-    const error = await new Promise<unknown>((resolve) =>
-      setImmediate(() => {
-        try {
-          run(world);
-          resolve(undefined);
-        } catch (thrown) {
-          resolve(thrown);
-        }
-      }),
-    );
-    // Only after this turn does Node report unhandled rejections.
-    await new Promise((resolve) => setImmediate(resolve));
-    return resultOf(world, error ?? rejections[0]);
-  } finally {
-    process.off('unhandledRejection', onRejection);
-  }
+  const outcome = await playOut(plan.seed, world.scheduler, () => run(world));
+  const { states, ledger } = world;
+  return { ...outcome, reached: [...states], ticks: ledger.ticks.size, starts: ledger.runs.length };
 }
 
 function run(world: JobsWorld): void {
@@ -62,23 +37,17 @@ function run(world: JobsWorld): void {
   until(world, scheduler.now + 3 * plan.work.most + settledWithin, () => unsettled(world).length === 0);
   checkNothingMissed(world);
   checkSettled(world, settledWithin);
-  if (ledger.active.length > 1) throw new JobViolation('progress', scheduler.now, 'more than one run does not end');
+  if (ledger.active.length > 1) throw new Violation('progress', scheduler.now, 'more than one run does not end');
 }
 
-/** Runs events until a moment, or until there is nothing left to wait for. */
 function until(world: JobsWorld, moment: number, isEnough?: () => boolean): void {
   const { scheduler, ledger } = world;
   if (isEnough?.()) return;
-  while (scheduler.step(moment)) {
-    settlePromises();
+  const check = (): void => {
     if (ledger.active.length > 1) ledger.checkBeliefs();
     if (world.failure) throw world.failure;
-    if (scheduler.steps > MAX_EVENTS) {
-      throw new JobViolation('progress', scheduler.now, 'something goes round in circles');
-    }
-    if (isEnough?.()) return;
-  }
-  scheduler.now = Math.max(scheduler.now, moment);
+  };
+  runUntil(scheduler, moment, { check, most: MAX_EVENTS, isEnough });
 }
 
 /** The ticks that were started, and whose end is not recorded. */
@@ -110,20 +79,4 @@ function checkSettled(world: JobsWorld, within: number): void {
       ledger.fail('a crashed tick runs again, or never', `${world.nameOf(tick)} is recorded as ${state}`);
     }
   }
-}
-
-function resultOf(world: JobsWorld, error: unknown): JobsResult {
-  const { states, scheduler, ledger } = world;
-  const isViolation = error instanceof JobViolation;
-  const reported = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  return {
-    property: error === undefined ? undefined : isViolation ? error.property : 'no unexpected error',
-    message:
-      error === undefined ? undefined : isViolation ? `${error.message} (at ${error.at.toFixed(3)} ms)` : reported,
-    reached: [...states],
-    events: scheduler.steps,
-    ticks: ledger.ticks.size,
-    starts: ledger.runs.length,
-    fingerprint: scheduler.fingerprint,
-  };
 }

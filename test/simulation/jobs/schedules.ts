@@ -2,7 +2,6 @@ import type { JobSchedule } from '../../../lib/schedule/job-policy.js';
 import { CronSchedule, IntervalSchedule } from '../../../lib/schedule/cron-schedule.js';
 import type { SchedulePlan } from './plan.js';
 
-/** The real schedule of a plan. */
 export function scheduleOf(plan: SchedulePlan): JobSchedule {
   if (plan.kind === 'interval') return new IntervalSchedule(plan.period);
   return new CronSchedule(plan.expression, plan.timeZone);

@@ -1,15 +1,12 @@
 import { EVERYTHING, generate, type Profile } from '../generator.js';
 import type { Schedule } from '../schedule.js';
 import type { ModelFault } from '../server/operations.js';
-import { duplicateToken } from './duplicate-token.js';
 import { farWaiter } from '../far-waiter.js';
-import { missedValue } from './lost-promises.js';
-import { restartedWithoutMemory } from './restarted-without-memory.js';
+import { duplicateToken, missedValue, restartedWithoutMemory } from './counter-examples.js';
 
 /** Schedules in which a mutant has an effect more often than in general ones. */
 interface MutantProfile {
   readonly profile: Profile;
-  /** Replaces the schedules of the profile. */
   readonly schedule?: (seed: number) => Schedule;
   /** The fault in the model of a script, for a mutant of the script. */
   readonly modelFaults?: ReadonlySet<ModelFault>;
@@ -88,7 +85,6 @@ function of(fault: ModelFault, profile: Profile): MutantProfile {
   return { profile, modelFaults: new Set([fault]) };
 }
 
-/** Profiles by the name of the mutant. */
 export const PROFILES: Readonly<Record<string, MutantProfile>> = {
   'start time taken after replies': { profile: { ...SLOW, ttls: [300, 1_000] } },
   'elapsed ignored': { profile: SLOW },
@@ -161,7 +157,6 @@ export const PROFILES: Readonly<Record<string, MutantProfile>> = {
   'writer key on one master': { profile: UNDISTURBED },
 };
 
-/** The schedule that a seed gives for a mutant. */
 export function scheduleFor(mutant: string, seed: number): Schedule {
   const { schedule, profile } = PROFILES[mutant] ?? {};
   return schedule?.(seed) ?? generate(seed, profile);

@@ -1,27 +1,21 @@
-export interface MutantResult {
-  readonly name: string;
-  /** Whether the fault is in a script, and the model of the script gets the same one. */
-  readonly isInModel: boolean;
-  /** The property that detected the mutant; `undefined` if none did. */
-  readonly property: string | undefined;
-  /** What it said. */
-  readonly message: string | undefined;
-  readonly killer: number | undefined;
-  readonly tried: number;
-  readonly seconds: number;
+import type { Mutant } from './mutants.mjs';
+
+export interface MutantResult extends Mutant {
+  /** The property that detected the mutant, what it said and at which seed; `undefined` if none did. */
+  readonly property?: string;
+  readonly message?: string;
+  readonly seed?: number;
 }
 
-export interface MutantOptions {
-  /** The mutant to run; all of them by default. */
-  readonly name?: string | undefined;
-  readonly workers: number;
-  /** The first seed. */
-  readonly seed: number;
-  /** Largest number of schedules for each mutant. */
-  readonly runs?: number;
+interface Simulation {
+  readonly mutants: readonly Mutant[];
 }
+
+export declare const LOCKS: Simulation;
+export declare const JOBS: Simulation;
 
 export declare function runMutants(
-  options: MutantOptions,
+  simulation: Simulation,
+  options: { readonly name: string; readonly workers: number; readonly seed: number },
   print: (line: string) => void,
 ): Promise<readonly MutantResult[]>;

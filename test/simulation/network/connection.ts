@@ -3,7 +3,6 @@ import type { Scheduler } from '../engine/scheduler.js';
 import type { Endpoint } from './endpoint.js';
 import { type Direction, type Link, Pipe } from './link.js';
 
-/** The side of a connection that opened it. */
 export interface Owner {
   readonly onReply: (reply: unknown) => void;
   readonly onMessage: (channel: string, message: string) => void;
@@ -46,7 +45,6 @@ export class Connection {
     return this.process.name;
   }
 
-  /** Whether a request or a reply is in flight. */
   get isBusy(): boolean {
     return this.out.isBusy || this.in.isBusy;
   }
@@ -167,7 +165,6 @@ export class Connection {
     });
   }
 
-  /** Closes the client's side without waiting for the other side to close, too. */
   abandon(): void {
     this.onReplaced?.();
     this.tellClosed();

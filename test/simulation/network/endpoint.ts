@@ -32,7 +32,6 @@ export class Endpoint {
   movedAt = -Infinity;
   /** Whether a release may have had no effect, so that its keys live until their ttl ends. */
   mayKeepKeys = false;
-  /** `undefined` while nothing listens. */
   server: SimServer | undefined;
   private pauses = 0;
   private readonly backlog: { readonly connection: Connection; readonly action: () => void }[] = [];

@@ -9,9 +9,7 @@ export type Direction = 'out' | 'in';
  */
 const RETRANSMITTED_WITHIN = 200;
 
-/** The network between one process and one server. */
 export class Link {
-  /** Milliseconds, in each direction. */
   latency;
   private readonly blocks = { out: 0, in: 0 };
   private readonly waiting: { readonly direction: Direction; readonly send: () => void }[] = [];
@@ -28,12 +26,10 @@ export class Link {
     return this.blocks[direction] > 0;
   }
 
-  /** The delay of the next message. */
   delay(): number {
     return this.latency.least + this.chance.fraction() * (this.latency.most - this.latency.least);
   }
 
-  /** Calls back when messages in a direction get through again. */
   whenFree(direction: Direction, send: () => void): void {
     this.waiting.push({ direction, send });
   }
@@ -69,7 +65,6 @@ export class Pipe {
     private readonly direction: Direction,
   ) {}
 
-  /** Whether anything is in flight. */
   get isBusy(): boolean {
     return this.queue.length > 0;
   }
@@ -93,7 +88,6 @@ export class Pipe {
     this.free = Math.max(this.free, moment);
   }
 
-  /** Drops everything in flight. */
   close(): void {
     this.closed = true;
     this.queue.length = 0;

@@ -19,7 +19,6 @@ interface Pending {
   readonly reject: (error: Error) => void;
 }
 
-/** What a client needs to reach a server. */
 export interface Route {
   readonly process: SimProcess;
   readonly endpoint: Endpoint;

@@ -24,7 +24,6 @@ const TOLD_WITHIN = 3;
 /** The same after a clock was set or a machine was suspended: no timer of a holder sleeps longer than a second. */
 export const TOLD_IN_TRUE_TIME = 1_000 + TOLD_WITHIN;
 
-/** A lock that a process was granted. */
 interface Belief {
   readonly holder: string;
   readonly node: SimNode;
@@ -81,7 +80,6 @@ export class Beliefs {
     return [...this.partial].some((lease) => lease.resources === resources);
   }
 
-  /** Whether a lock that a process was granted has this token. */
   hasToken(token: string): boolean {
     return this.tokens.has(token);
   }
@@ -125,7 +123,6 @@ export class Beliefs {
     return node.drawnFrom(mutex.token);
   }
 
-  /** Runs after every event. */
   check(): void {
     for (const belief of this.live) {
       const { lease, node } = belief;

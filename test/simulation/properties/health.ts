@@ -28,7 +28,6 @@ export class Health {
   private readonly strayedAt = new Map<string, number>();
   /** How many later calls were served before each one that waits. */
   private readonly passes = new Map<Actor, number>();
-  /** The same for locks that are shared. */
   readonly sharing: SharingHealth;
 
   constructor(private readonly world: World) {
@@ -41,7 +40,6 @@ export class Health {
     return Math.max(settings.maxTtl, ...nodes.map((node) => node.settings.maxTtl));
   }
 
-  /** The longest ttl that was requested so far. */
   get longestUsedTtl(): number {
     const asked = this.world.actors.filter(({ askedAt }) => askedAt <= this.world.scheduler.now);
     return Math.max(0, ...asked.map(({ operation: { ttl, minHold, newTtl = 0 } }) => Math.max(ttl, minHold, newTtl)));

@@ -15,7 +15,6 @@ const DEFERS_WITHIN = 200;
 /** How long a process takes at most to connect to masters without faults, in milliseconds. */
 const CONNECTED_WITHIN = 200;
 
-/** Checks availability where locks are shared, in runs without faults. */
 export class SharingHealth {
   constructor(private readonly world: World) {}
 
@@ -94,7 +93,6 @@ export class SharingHealth {
     }
   }
 
-  /** Whether no fault happens in this run. */
   private get isQuiet(): boolean {
     return this.world.isQuiet && this.world.assumptions.ratesAreNormal;
   }

@@ -62,7 +62,6 @@ const REPORTED: readonly (readonly [keyof LockObserver, RegExp, RareState])[] = 
   ['masterAnswersAgain', /./, 'a master answered again'],
 ];
 
-/** The states that one run has reached. */
 export class Sometimes {
   private readonly seen = new Set<RareState>();
 
@@ -70,7 +69,6 @@ export class Sometimes {
     this.seen.add(state);
   }
 
-  /** Records a report of the library to its observer. */
   reported(event: keyof LockObserver, words: string): void {
     for (const [name, pattern, state] of REPORTED) if (name === event && pattern.test(words)) this.seen.add(state);
   }

@@ -27,7 +27,6 @@ export interface HolderOfState {
   holdsStill: () => boolean;
 }
 
-/** A value, with the operations that set or read it. */
 interface Known {
   readonly value: number;
   /** When the first of these operations ended, and when the last one began. */
@@ -35,7 +34,6 @@ interface Known {
   began: number;
 }
 
-/** What is known of the state of one resource. */
 interface History {
   readonly values: Map<number, Known>;
   readonly holders: HolderOfState[];

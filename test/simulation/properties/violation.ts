@@ -1,4 +1,4 @@
-/** The guarantees of the library. */
+/** The guarantees of the library, and those of scheduled jobs: each is stated where it is checked. */
 export type Property =
   | 'mutual exclusion'
   | 'no work starts on an ended lock'
@@ -21,13 +21,20 @@ export type Property =
   | 'nothing outlives its lock'
   | 'a wait is as long as its budget'
   | 'no call fails for a pause of its process'
-  | 'no unexpected error';
+  | 'no unexpected error'
+  | 'a finished tick never starts again'
+  | 'a crashed tick runs again, or never'
+  | 'one instance runs a job at a time'
+  | 'nothing remembered goes back'
+  | 'no tick is missed'
+  | 'the attempt bounds the starts'
+  | 'no tick starts early'
+  | 'a new job runs nothing old'
+  | 'a tick is its nominal time';
 
-/** A guarantee that was broken. */
 export class Violation extends Error {
   constructor(
     readonly property: Property,
-    /** True time, in milliseconds. */
     readonly at: number,
     message: string,
   ) {

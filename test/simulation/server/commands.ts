@@ -26,14 +26,12 @@ import { scriptOf, scriptWithDigest, type SeenScript } from './seen-scripts.js';
 /** The fields of INFO that a server has and the library reads. */
 export type ServerInfo = Partial<Record<InfoField, string | number>>;
 
-/** The server that runs a command. */
 export interface Executor extends Surface {
   /** Digests of the scripts that it has seen. */
   readonly scripts: Set<string>;
   readonly info: () => ServerInfo;
 }
 
-/** Runs one command. @throws {ReplyError} */
 export function execute(server: Executor, command: string, args: readonly (string | number)[]): unknown {
   server.data.begin();
   const words = args as readonly string[];
@@ -122,7 +120,6 @@ function requestsIn([text = '', ...rest]: readonly string[]): readonly Parts[] {
   return last.requests;
 }
 
-/** Expands a short request. */
 function whole(parts: Parts | readonly string[]): Parts {
   const [op, key = '', token, third = '', ...ticket] = parts as readonly string[];
   const [fourth = '', waiter, waited, reserveFor] = ticket;
@@ -203,7 +200,6 @@ function contextOf({ data, faults, lives, publish, time }: Executor, counters: s
   return { data, lives, publish, counters, now: () => time() / 1_000, microseconds, attempt: protect };
 }
 
-/** What a script returns for a reply. */
 function statusOf(reply: Reply | typeof NOT_THE_HOLDER): string | number {
   if (reply === NOT_THE_HOLDER) return reply;
   if (reply.kind === 'refused') throw new ReplyError(`${reply.code} ${reply.reason}`);

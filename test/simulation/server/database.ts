@@ -15,11 +15,9 @@ interface Entry<T> {
 /** Fencing counters have numbers for names. */
 type Hash = Map<string | number, string>;
 
-/** Changes of the data that are worth counting. */
 export interface DatabaseWatch {
   readonly expired: (value: string) => void;
   readonly set: (value: string) => void;
-  /** A sorted set has a new member. */
   readonly added: (key: string, member: string) => void;
   readonly fieldSet: (field: string, before: string | undefined) => void;
 }
@@ -42,7 +40,6 @@ export class Database {
     private entries = new Map<string, Entry<Value>>(),
   ) {}
 
-  /** Starts a command or script. */
   begin(): void {
     this.dirty = false;
   }
@@ -120,7 +117,6 @@ export class Database {
     if (!this.entries.has(key)) this.entries.set(key, { value: hash, expiresAt: Infinity });
   }
 
-  /** Adds a member or changes its score. */
   zadd(key: string, member: string, score: number): void {
     this.grow();
     const scores = this.scoresOf(key) ?? new Map<string, number>();
@@ -138,7 +134,6 @@ export class Database {
     return [...(this.scoresOf(key) ?? [])].sort((one, other) => (isBefore(one, other) ? -1 : 1));
   }
 
-  /** Removes the members up to a score. */
   zremUpTo(key: string, score: number): void {
     this.write();
     for (const [member, other] of this.scoresOf(key) ?? []) if (other <= score) this.zrem(key, member);

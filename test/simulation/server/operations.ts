@@ -30,7 +30,6 @@ export const MODEL_FAULTS = [
 ] as const;
 export type ModelFault = (typeof MODEL_FAULTS)[number];
 
-/** What the gate may access. */
 export interface Surface {
   readonly data: Database;
   readonly faults: ReadonlySet<ModelFault>;
@@ -49,13 +48,10 @@ export interface GateCall {
   /** Empty without the guard. */
   readonly marker: string;
   readonly maxTtl: number;
-  /** Whether it is the first call over its connection. */
   readonly isFirst: boolean;
 }
 
-/** The gate in one script. */
 export class Gate {
-  /** Of the marker. */
   from: string | undefined;
   cause: 'restart' | 'new' | undefined;
   /** Milliseconds until the server votes; `undefined` before the first request that asks. */

@@ -3,7 +3,6 @@ import { LOCKS, PERMISSIONS, REPORT, STATE } from '../../../lib/redis/scripts/lu
 
 export type ScriptName = 'requests' | 'report' | 'state' | 'permissions';
 
-/** A script that some simulated server has received. */
 export interface SeenScript {
   readonly name: ScriptName;
   readonly text: string;

@@ -10,9 +10,7 @@ const LONG_AGO = 60_000;
 /** The data that is left on disk or in a copy when a server is replaced. */
 export type Remains = ReturnType<Database['copy']>;
 
-/** The server's side of one connection. */
 export interface Peer {
-  /** Sends a message of a channel. */
   readonly push: (channel: string, message: string) => void;
 }
 
@@ -26,13 +24,9 @@ export interface Addition {
 
 /** Changes of a server's data that are worth counting. */
 export interface DataWatch {
-  /** A key has expired. */
   readonly expired: (value: string) => void;
-  /** A command with these words set a string. */
   readonly set: (value: string, words: readonly (string | number)[]) => void;
-  /** A sorted set has a new member. */
   readonly added: (addition: Addition) => void;
-  /** A command set a field of a hash. */
   readonly fieldSet: (server: SimServer, field: string, before: string | undefined) => void;
   /** A request was refused by the gate, or has passed it. */
   readonly gated: (server: SimServer, hasPassed: boolean) => void;
@@ -42,11 +36,9 @@ export interface DataWatch {
   readonly excluded: () => void;
   /** A state was not opened or written, because another holder has claimed it. */
   readonly claimed: () => void;
-  /** A command failed. */
   readonly failed: (message: string) => void;
 }
 
-/** The properties of a server when it starts. */
 export interface ServerPlan {
   readonly clock: MachineClock;
   readonly faults: ReadonlySet<ModelFault>;
@@ -71,7 +63,6 @@ export class SimServer implements Executor {
   private words: readonly (string | number)[] = [];
 
   constructor(
-    /** Identifies this run of a server. */
     readonly run: string,
     { clock, faults, remains, uptime = 0, watch }: ServerPlan,
   ) {

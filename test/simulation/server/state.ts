@@ -13,7 +13,6 @@ import { Gate, type Surface } from './operations.js';
 
 // What the script for states answers. The operations are in lib/memory/operations.ts, which masters in memory share.
 
-/** Carries out the script with these arguments. */
 export function answerState(server: Surface, argv: readonly string[]): unknown[] {
   const [op = '', name = '', maxTtl, expected, entry = ''] = argv;
   const [key = '', token = '', life, number, sequence, json = ''] = argv.slice(5);
