@@ -13,7 +13,7 @@ interface RawResponse extends Ending {
   readonly writableEnded: boolean;
   readonly headersSent: boolean;
   readonly end: (...args: unknown[]) => unknown;
-  destroy(): unknown;
+  destroy(error?: Error): unknown;
 }
 
 interface RawRequest {
@@ -28,13 +28,15 @@ type Platform<Raw> = (Raw & { readonly raw?: Raw; readonly sent?: boolean }) | u
 // response of HTTP/2 has no `destroyed`, and one of HTTP/1 that waits behind others on its connection is told nothing.
 export class HttpExchange {
   private readonly carrier: Ending | undefined;
+  private readonly isStream: boolean;
 
   private constructor(
     readonly response: RawResponse,
     private readonly reply: Platform<RawResponse>,
     { httpVersionMajor, stream, socket }: RawRequest,
   ) {
-    const carrier = httpVersionMajor === 2 ? stream : socket;
+    this.isStream = httpVersionMajor === 2;
+    const carrier = this.isStream ? stream : socket;
     this.carrier = canEnd(carrier) ? carrier : undefined;
   }
 
@@ -46,6 +48,11 @@ export class HttpExchange {
     const request = http.getRequest<Platform<RawRequest>>();
     // Packages that run handlers through an ExternalContextCreator may declare their context as HTTP without a response.
     return canEnd(response) ? new HttpExchange(response, reply, request?.raw ?? request ?? {}) : undefined;
+  }
+
+  // So that the client can tell a part from the whole: without an error, a stream of HTTP/2 ends like one that is complete.
+  cutOff(): void {
+    this.response.destroy(this.isStream ? new Error('the response is incomplete') : undefined);
   }
 
   // Nothing more can be written: the response is complete, or cannot be received.

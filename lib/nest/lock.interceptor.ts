@@ -153,7 +153,7 @@ export function LockInterceptor(
         };
         // What gave up has left the answer to the handler.
         const isLeft = (): boolean => subscriber.closed && owesAnswer(handler, exchange);
-        const cutOff = (): unknown => exchange?.response.destroy();
+        const cutOff = (): void => exchange?.cutOff();
         const endOfWait = (): void => {
           isWaiting = false;
           stopWatching?.();

@@ -173,7 +173,7 @@ export class LockedStream {
   // lock, so it fails.
   private readonly onLost = (): void => {
     if (this.over) {
-      if (this.isSending) this.exchange?.response.destroy();
+      if (this.isSending) this.exchange?.cutOff();
     } else if (this.emitted || this.isStreaming) this.fail(this.hold.lock.loss);
   };
 

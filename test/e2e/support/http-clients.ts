@@ -18,8 +18,8 @@ export interface Connection {
   status(): Promise<number>;
   /** All that was received. */
   readonly received: string;
-  /** Resolves when nothing more can arrive. */
-  closed(): Promise<void>;
+  /** Resolves when nothing more can arrive: whether the last response is complete. */
+  closed(): Promise<boolean>;
   /** Stops reading. */
   pause(): void;
   leave(way?: string): void;
@@ -81,9 +81,11 @@ class Connection1 extends Received implements Connection {
     return Number(this.received.split(' ')[1]);
   }
 
-  async closed(): Promise<void> {
+  async closed(): Promise<boolean> {
     await this.end;
     this.socket.destroy();
+    // The end of a chunked response.
+    return this.received.endsWith('\r\n0\r\n\r\n');
   }
 
   pause(): void {
@@ -123,9 +125,10 @@ class Connection2 extends Received implements Connection {
     return Number(this.received.split(' ')[1]);
   }
 
-  async closed(): Promise<void> {
-    if (this.stream && !this.stream.closed) await once(this.stream, 'close');
+  async closed(): Promise<boolean> {
+    if (this.stream && !this.stream.closed) await new Promise((resolve) => this.stream?.once('close', resolve));
     this.session.destroy();
+    return this.stream?.rstCode === constants.NGHTTP2_NO_ERROR;
   }
 
   pause(): void {
