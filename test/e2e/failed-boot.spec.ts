@@ -219,9 +219,9 @@ function featureOf(decorator: MethodDecorator, ...imports: NonNullable<ModuleMet
   return Feature;
 }
 
-const OutboxModule = featureOf(Leader('outbox') as MethodDecorator, RedlockLeaderModule);
+const OutboxModule = featureOf(Leader('outbox'), RedlockLeaderModule);
 const ReportModule = featureOf(
-  LockedInterval('1s', { name: 'report' }) as MethodDecorator,
+  LockedInterval('1s', { name: 'report' }),
   ...[ScheduleModule.forRoot(), RedlockScheduleModule],
 );
 

@@ -457,6 +457,7 @@ export class NoteModel extends StateModel<NoteOptions> {
     if (!this.runs(state, c, m)) return;
     if (state[at + OWN]! < state[there + CLAIM]! && !this.weak.has('no claim on read')) return;
     const version = this.version(state, c, seq);
+    // Protocol 10.1
     const newer = version[0] - state[there + NUMBER]! || version[1] - state[there + SEQ]!;
     const lower = newer < 0 && this.weak.has('a lower version replaces a higher one');
     if (newer < 0 && !lower) return;

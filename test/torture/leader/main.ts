@@ -25,12 +25,14 @@ class Candidate extends Child<SoakEvent> {
 
   /** Everything is lost, and no connection is closed. What was lost is missing afterwards, so only new connections help. */
   async cutOff(links: readonly TcpProxy[], milliseconds: number): Promise<void> {
-    for (const link of links) link.blackHole();
+    this.discard(links, true);
     await sleep(milliseconds);
-    for (const link of links) {
-      link.blackHole(false);
-      link.reset();
-    }
+    this.discard(links, false);
+    for (const link of links) link.reset();
+  }
+
+  private discard(links: readonly TcpProxy[], isLost: boolean): void {
+    for (const { requests, replies } of links) requests.blackHole = replies.blackHole = isLost;
   }
 
   override async [Symbol.asyncDispose](): Promise<void> {
