@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { optionsOf } from '../../scripts/options.mjs';
 import { markdownTable, withPart } from '../../scripts/page.mjs';
 import { root } from '../../scripts/run.mjs';
-import { figure, times } from './report.mjs';
+import { figure } from './report.mjs';
 
 const BEGIN = /<!-- bench (\w+): begin -->/;
 
@@ -14,12 +14,14 @@ function tablesOf(results) {
   const suites = new Map();
   const [, ...parts] = results.split(BEGIN);
   for (let i = 0; i < parts.length; i += 2) suites.set(parts[i], parts[i + 1].split('<!--')[0].split('\n\n'));
-  return (suite, title) => {
-    const blocks = suites.get(suite) ?? [];
-    const found = blocks.flatMap((block, i) => (block.startsWith(title) ? [blocks[i + 1]] : []));
+  const all = (suite, title) =>
+    (suites.get(suite) ?? []).flatMap((block, i, blocks) => (block.startsWith(title) ? [blocks[i + 1]] : []));
+  const table = (suite, title) => {
+    const found = all(suite, title);
     if (found.length !== 1) throw new Error(`${suite} has ${found.length} tables "${title}", and not one`);
     return new Table(`${suite}, ${title}`, found[0]);
   };
+  return Object.assign(table, { has: (suite, title) => all(suite, title).length > 0 });
 }
 
 class Table {
@@ -90,8 +92,6 @@ function partsOf(table) {
   return {
     libraries: librariesPart(cost, latency),
     waiting: waitingPart(table),
-    features: featuresPart(table, cost, latency),
-    failing: failingPart(table),
     capacity: capacityPart(cost),
   };
 }
@@ -99,12 +99,12 @@ function partsOf(table) {
 /** To the bare commands, as the rounds were compared. */
 function librariesPart(cost, latency) {
   const beside = (found, name, column) => (found.names.includes(name) ? found.text(name, column, 1) : '');
-  const of = (name, found, column) => MASTERS.map((masters) => beside(found(masters), name, column));
-  const head = (what) => MASTERS.map((masters) => (masters === 1 ? `${what}, 1 master` : String(masters)));
+  const of = (name, found, column, numbers) => numbers.map((masters) => beside(found(masters), name, column));
   return markdownTable([
-    ['', ...head('locks/s'), ...head('CPU'), ...head('time')],
+    ['', 'locks/s, 1 master', '3', '5', 'CPU, 5', 'time, 1', '3', '5'],
     ...['ours', 'ours-plain', ...PEERS].map((name) => [
-      ...[titleOf(name), ...of(name, cost, RATE), ...of(name, cost, CPU), ...of(name, latency, P50)],
+      titleOf(name),
+      ...[...of(name, cost, RATE, MASTERS), ...of(name, cost, CPU, [5]), ...of(name, latency, P50, MASTERS)],
     ]),
   ]);
 }
@@ -115,25 +115,26 @@ const RIVALS = ['redlock5', 'redis-kit', 'redlock-universal', 'redis-semaphore']
 function waitingPart(table) {
   const crowds = ['8 processes x 1', '4 processes x 8', '1 process x 128'];
   const rows = MASTERS.flatMap((masters) =>
-    crowds.map((crowd) => {
-      const found = table('waiting', `${masters} master${masters > 1 ? 's' : ''}, ${crowd} waiting`);
+    crowds.flatMap((crowd) => {
+      const title = `${masters} master${masters > 1 ? 's' : ''}, ${crowd} waiting`;
+      // A peer that never ends also ends the measurement.
+      if (!table.has('waiting', title)) return [];
+      const found = table('waiting', title);
       const longest = RIVALS.flatMap((name) => [name, `${name}-10ms`])
         .filter((name) => found.names.includes(name))
         .map((name) => found.number(name, 'longest'));
       return [
-        `${masters}, ${crowd.replace(/ process(es)?/, '')}`,
-        ...[found.text('ours', 'sections/s'), found.text('redlock5', 'sections/s', 1)],
-        found.text('redlock5-10ms', 'sections/s', 1),
-        ...[found.text('ours', 'to another process p50').replace('-', ''), found.text('ours', 'commands')],
-        ...[found.text('ours', 'to an even share'), found.text('ours', 'longest'), figure(Math.min(...longest))],
+        [
+          `${masters}, ${crowd.replace(/ process(es)?/, '')}`,
+          ...[found.text('ours', 'sections/s'), found.text('redlock5', 'sections/s', 1)],
+          found.text('ours', 'to another process p50').replace('-', ''),
+          ...[found.text('ours', 'longest'), figure(Math.min(...longest))],
+        ],
       ];
     }),
   );
   return markdownTable([
-    [
-      ...['masters, waiters', 'sections/s', 'to `redlock` 5', 'at 10 ms', 'hand-over, ms', 'commands'],
-      ...['longest wait to an even share', 'ms', 'best other'],
-    ],
+    [...['masters, waiters', 'sections/s', 'to `redlock` 5', 'hand-over, ms', 'longest wait, ms', 'best other']],
     ...rows,
   ]);
 }
@@ -153,47 +154,6 @@ function capacityPart(cost) {
 }
 
 const thousands = (value) => `${figure(value / 1000)}k`;
-
-/** Ratios of the medians of two rows of one table or, for the number of masters, of two tables of one run. */
-function featuresPart(table, cost, latency) {
-  const quotient = (found, column, row, base, baseOf = found) =>
-    times(found.number(row, column) / baseOf.number(base, column));
-  const guard = (of, column) => MASTERS.map((masters) => quotient(of(masters), column, 'ours', 'ours-plain'));
-  const masters = (of, column) => MASTERS.map((n) => quotient(of(n), column, 'ours', 'ours', of(1)));
-  const shared = (n) => table('sharing', `N = ${n}, one at a time`).text('shared', 'to exclusive');
-  const permits = (n) =>
-    table('sharing', `N = ${n}, 64 callers`).text('locks on 10 keys', '10 permits of one name / it');
-  const call = (name) =>
-    [1, 3].map((n) => table('decorator', `A locked call, N = ${n},`).text(name, 'to acquire and release'));
-  return markdownTable([
-    ['', '1 master', '3', '5'],
-    ['guard: CPU', ...guard(cost, CPU)],
-    ['guard: time', ...guard(latency, P50)],
-    ['masters: CPU', ...masters(cost, CPU)],
-    ['masters: time', ...masters(latency, P50)],
-    ['shared: time', shared(1), shared(3), ''],
-    ['permits: locks/s', permits(1), permits(3), ''],
-    ['`withLock`: CPU', ...call('LockService.withLock'), ''],
-    ['`@WithLock`: CPU', ...call('@WithLock'), ''],
-  ]);
-}
-
-function failingPart(table) {
-  const scenes = {
-    'one slow': 'One of five slower',
-    'one hung': 'One hung',
-    'one dead': 'One dead',
-    'two dead': 'Two dead',
-  };
-  const names = ['ours', 'redlock5', 'redis-semaphore'];
-  return markdownTable([
-    ['', ...names.map(titleOf)],
-    ...Object.entries(scenes).map(([title, scene]) => {
-      const found = table('failing', scene);
-      return [title, ...names.map((name) => found.text([name, 'failing'], 'p99 to all up'))];
-    }),
-  ]);
-}
 
 const FLOOR = 'floor-ioredis';
 const SHOWN = [FLOOR, 'ours', 'ours-plain', ...PEERS.filter((name) => name !== 'effect-distributed-lock')];

@@ -3,9 +3,11 @@
 //
 // --before compares with the build of another checkout, which has to be built there.
 // Contenders alternate round by round in one run on one machine. Compare ratios, not figures of different runs.
+import { execFileSync } from 'node:child_process';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { prepare } from './prepare.mjs';
 import { optionsOf } from '../../scripts/options.mjs';
 import { writePart } from '../../scripts/page.mjs';
@@ -41,12 +43,13 @@ const { printChecks, range, takeTables } = await import('./report.mjs');
 const { pinProcessors } = await import('./measure/pinning.mjs');
 // After the build, which may use all processors.
 const pinned = pinProcessors();
-const { fixedWork, spread } = await import('./measure/figures.mjs');
+const { spread } = await import('./measure/figures.mjs');
+const SPEED = fileURLToPath(new URL('measure/speed.mjs', import.meta.url));
 const RESULTS = new URL('results.md', import.meta.url);
 const usual = Number(/the same work took (\d+) ms/.exec(await readFile(RESULTS, 'utf8'))?.[1]);
 const version = await versionOfServer(findRedisServer());
 console.log(`${cpus().length} cores (${pinned}), Node ${process.version}, ${version}
-Two cores with nothing else to do are needed, 2 GB of memory, and about ten minutes for all suites.`);
+Two cores with nothing else to do are needed, 2 GB of memory, and about 25 minutes for all suites.`);
 const results = {};
 let broken = 0;
 for (const name of names) {
@@ -72,7 +75,7 @@ if (options.json) await writeFile(options.json, `${JSON.stringify(results, undef
 
 /** Milliseconds of always the same work, as the machine is now. */
 function speed() {
-  const work = spread(Array.from({ length: 7 }, fixedWork));
+  const work = spread(JSON.parse(execFileSync(process.execPath, [SPEED])));
   const beside = Number.isFinite(usual) ? `, ${(work.median / usual).toFixed(2)} of what is in results.md` : '';
   const noise = work.max / work.min > 1.2 ? ': other programs disturb this run' : '';
   console.log(`\nalways the same work took ${range(work)} ms${beside}${noise}`);

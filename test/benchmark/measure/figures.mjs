@@ -42,7 +42,7 @@ export function ratioOf(mine, other) {
 
 /** The exponent with which a cost grows: the slope of the line through its points, with both axes logarithmic. */
 export function slope(points) {
-  const logs = points.map((point) => point.map((value) => Math.log(Math.max(value, Number.EPSILON))));
+  const logs = points.map((point) => point.map(Math.log));
   const mean = [0, 1].map((axis) => logs.reduce((sum, point) => sum + point[axis], 0) / logs.length);
   const product = (axis) => logs.reduce((sum, point) => sum + (point[0] - mean[0]) * (point[axis] - mean[axis]), 0);
   return product(1) / product(0);

@@ -9,6 +9,8 @@ const TTL = 6_000;
 const MASTERS = 3;
 /** In milliseconds, with 64 locks at a time. */
 const WARM_UP = 2_000;
+/** Locks and calls after which everything has grown that grows only once. */
+const WARM = 2_000;
 
 const LENGTHS = {
   usual: {
@@ -104,6 +106,9 @@ const stepsOf = (crew) => (member, step, task) => crew.run(member, 'growth', { s
 async function held({ crew, urls }, counts) {
   const step = stepsOf(crew);
   const [holder] = crew.members;
+  // Lets everything grow that grows only once.
+  await step(holder, 'hold', { count: WARM });
+  await step(holder, 'letGo');
   const rows = [];
   let [before, bytes] = [0, 0];
   for (const count of counts) {
@@ -122,6 +127,11 @@ async function held({ crew, urls }, counts) {
 async function waiting({ crew }, counts, keysOf) {
   const step = stepsOf(crew);
   const [holder, waiter] = crew.members;
+  const { keys: warm } = await step(holder, 'hold', { count: keysOf(WARM) });
+  await step(waiter, 'waitFor', { count: WARM, keys: warm });
+  const warmed = step(waiter, 'serve');
+  await step(holder, 'letGo');
+  await warmed;
   const rows = [];
   for (const count of counts) {
     const { keys } = await step(holder, 'hold', { count: keysOf(count) });
@@ -211,7 +221,11 @@ function printCurves(title, head, rows, orders) {
 /** The largest exponent that noise explains. */
 const EXPONENTS = { constant: 0.2, linear: 1.2 };
 
-const exponentOf = (points) => slope(points.slice(Math.floor((points.length - 1) / 2)));
+/** Too little memory to be measured is left out. */
+function exponentOf(points) {
+  const upper = points.slice(Math.floor((points.length - 1) / 2)).filter(([, value]) => value > 0);
+  return upper.length > 1 ? slope(upper) : NaN;
+}
 
 function checkOf({ name, order, points }) {
   const found = exponentOf(points);
