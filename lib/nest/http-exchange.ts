@@ -28,15 +28,15 @@ type Platform<Raw> = (Raw & { readonly raw?: Raw; readonly sent?: boolean }) | u
 // response of HTTP/2 has no `destroyed`, and one of HTTP/1 that waits behind others on its connection is told nothing.
 export class HttpExchange {
   private readonly carrier: Ending | undefined;
-  private readonly isStream: boolean;
+  private readonly isHttp2: boolean;
 
   private constructor(
     readonly response: RawResponse,
     private readonly reply: Platform<RawResponse>,
     { httpVersionMajor, stream, socket }: RawRequest,
   ) {
-    this.isStream = httpVersionMajor === 2;
-    const carrier = this.isStream ? stream : socket;
+    this.isHttp2 = httpVersionMajor === 2;
+    const carrier = this.isHttp2 ? stream : socket;
     this.carrier = canEnd(carrier) ? carrier : undefined;
   }
 
@@ -52,7 +52,7 @@ export class HttpExchange {
 
   // So that the client can tell a part from the whole: without an error, a stream of HTTP/2 ends like one that is complete.
   cutOff(): void {
-    this.response.destroy(this.isStream ? new Error('the response is incomplete') : undefined);
+    this.response.destroy(this.isHttp2 ? new Error('the response is incomplete') : undefined);
   }
 
   // Nothing more can be written: the response is complete, or cannot be received.
