@@ -20,6 +20,8 @@ export interface HandlerShape {
 const SCANNER = new MetadataScanner();
 // The first parts of the keys of Nest's metadata of parameters: those of `@Res` and `@Next`.
 const RESPONSE = /^[12]:/;
+// What `@Redirect`, `@Render` and `@Sse` leave on a method.
+const OTHERWISE_SENT = ['__redirect__', '__renderTemplate__', '__sse__'];
 
 export function handlerOf(context: ExecutionContext): HandlerShape {
   const [owner, handler] = [context.getClass(), context.getHandler()];
@@ -31,7 +33,8 @@ export function handlerOf(context: ExecutionContext): HandlerShape {
   const parameters = (Reflect.getMetadata('__routeArguments__', owner, name) ?? {}) as object;
   const answersItself =
     Object.keys(parameters).some((key) => RESPONSE.test(key)) &&
-    Reflect.getMetadata('__responsePassthrough__', owner, name) !== true;
+    Reflect.getMetadata('__responsePassthrough__', owner, name) !== true &&
+    !isSentOtherwise(handler);
   const where = `LockInterceptor on ${owner.name}.${name}`;
   const mayIterate = context.getType<string>() === 'graphql';
   return {
@@ -41,6 +44,11 @@ export function handlerOf(context: ExecutionContext): HandlerShape {
     isKnown: found !== undefined,
     mayIterate,
   };
+}
+
+// Nest answers, also if the method has the response.
+export function isSentOtherwise(handler: object): boolean {
+  return OTHERWISE_SENT.some((key) => Reflect.hasMetadata(key, handler));
 }
 
 // The client waits, and nothing but the handler answers it.

@@ -70,6 +70,11 @@ export class HttpExchange {
     return this.response.headersSent || this.reply?.sent === true;
   }
 
+  // The client has a part of the response.
+  get isPartial(): boolean {
+    return this.response.headersSent && !this.isOver;
+  }
+
   // Calls the listener once, when the exchange is over. Returns what stops that.
   onOver(listener: () => void): () => void {
     const { response, carrier } = this;

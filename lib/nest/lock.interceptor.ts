@@ -27,7 +27,7 @@ import {
 } from './lock-options.js';
 import { checkLockService, tokenFor } from './lock-service.token.js';
 import type { LockService } from './lock.service.js';
-import { handlerOf, type HandlerShape, owesAnswer } from './handler-shape.js';
+import { handlerOf, type HandlerShape, isSentOtherwise, owesAnswer } from './handler-shape.js';
 import { HttpExchange } from './http-exchange.js';
 import { clientGone, LockedStream } from './locked-stream.js';
 import { LOCK_INTERCEPTOR } from './interceptor-check.js';
@@ -40,8 +40,6 @@ export type LockInterceptorKey = LockResource | ((context: ExecutionContext) => 
 type KeyFunction = Extract<LockInterceptorKey, (context: ExecutionContext) => unknown>;
 
 const STATUS = integer(200, 599);
-// What `@Redirect`, `@Render` and `@Sse` leave on a method.
-const OTHERWISE_SENT = ['__redirect__', '__renderTemplate__', '__sse__'];
 
 const OPTIONS = {
   ...METHOD_OPTIONS,
@@ -210,7 +208,7 @@ function answers(
   status: number | undefined,
   results: Observable<unknown>,
 ): Observable<unknown> {
-  if (status !== undefined && OTHERWISE_SENT.some((key) => Reflect.hasMetadata(key, context.getHandler()))) {
+  if (status !== undefined && isSentOtherwise(context.getHandler())) {
     throw new HttpException(STATUS_CODES[status] ?? '', status);
   }
   // Express and Fastify both have these.

@@ -170,11 +170,12 @@ export class LockedStream {
   }
 
   // A promise may still fail with its own error, which takes precedence. A stream would continue as if it held the
-  // lock, so it fails.
+  // lock, so it fails. No error can be shown any more in what a handler writes itself.
   private readonly onLost = (): void => {
-    if (this.over) {
-      if (this.isSending) this.exchange?.cutOff();
-    } else if (this.emitted || this.isStreaming) this.fail(this.hold.lock.loss);
+    const isPartial = this.exchange?.isPartial === true;
+    const isWriting = this.over ? this.isBeingSent && (isPartial || !this.calls.isRunning) : this.writes && isPartial;
+    if (isWriting) this.exchange?.cutOff();
+    if (!this.over && (this.emitted || this.isStreaming)) this.fail(this.hold.lock.loss);
   };
 
   // The teardown is application code: an error there must not keep the lock.
@@ -189,8 +190,14 @@ export class LockedStream {
   // The handler may still run after another interceptor has answered, and the response may be written after that.
   private conclude(): void {
     if (this.calls.isRunning || this.released) return;
-    if (this.isBeingSent && this.exchange) this.exchange.onEnded(() => void this.sent());
-    else void (this.isSending ? this.sent() : this.release());
+    if (this.isBeingSent && this.exchange) {
+      this.exchange.onEnded(() => void this.sent());
+      if (this.writes && this.hold.lock.loss) this.exchange.cutOff();
+    } else void (this.isSending ? this.sent() : this.release());
+  }
+
+  private get writes(): boolean {
+    return this.handler.answersItself;
   }
 
   private get isBeingSent(): boolean {

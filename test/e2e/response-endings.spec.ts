@@ -174,6 +174,25 @@ class Endings {
     rawOf(response).end('done');
   }
 
+  @Get('part')
+  async part(@Res() response: Raw): Promise<void> {
+    response.hijack?.();
+    await this.plain();
+    rawOf(response).write('part');
+  }
+
+  @Get('silenced-inside')
+  @UseInterceptors(Silenced)
+  silencedInside(@Res() response: Raw): Promise<void> {
+    return this.sendsAtEnd(response);
+  }
+
+  private async sendsAtEnd(response: Raw): Promise<void> {
+    response.hijack?.();
+    await this.plain();
+    rawOf(response).end('done');
+  }
+
   @Get('limited-inside')
   @UseInterceptors(TimeLimit)
   limitedInside(): Promise<string> {
@@ -223,6 +242,12 @@ class Endings {
 
   @Sse('events')
   events(): Observable<unknown> {
+    return events;
+  }
+
+  /** Nest sends the events all the same. */
+  @Sse('events-with-response')
+  eventsWithResponse(@Res() _: unknown): Observable<unknown> {
     return events;
   }
 
@@ -610,15 +635,45 @@ describe.each(SERVERS)('The lock of a request on $server', ({ version, adapter }
     await expectReleased();
   });
 
-  it('ends server-sent events with an error when it is lost', async () => {
-    client.send('/events');
-    await eventually(() => events.observed);
-    events.next({ data: 'one' });
-    await client.receives('data: one');
+  it('closes the connection when it is lost while a handler still writes, at once', async () => {
+    client.send('/progress');
+    await client.receives('progress');
     await locks.lose();
-    await client.receives('event: error');
-    expect(events.observed).toBe(false);
+    expect(await client.closed()).toBe(false);
+    work.resolve();
+    await expectReleased();
   });
+
+  it('closes the connection if it was lost before a handler left a part of a response behind', async () => {
+    client.send('/part');
+    await started.promise;
+    await locks.lose();
+    work.resolve();
+    expect(await client.closed()).toBe(false);
+  });
+
+  it('leaves an answer to the handler if nothing of it was sent when it is lost, though an interceptor has given up', async () => {
+    client.send('/silenced-inside');
+    await started.promise;
+    giveUp.error(new RequestTimeoutException());
+    await settle();
+    await locks.lose();
+    work.resolve();
+    expect(await client.status()).toBe(200);
+  });
+
+  it.each(['events', 'events-with-response'])(
+    'ends server-sent events with an error when it is lost: %s',
+    async (path) => {
+      client.send(`/${path}`);
+      await eventually(() => events.observed);
+      events.next({ data: 'one' });
+      await client.receives('data: one');
+      await locks.lose();
+      await client.receives('event: error');
+      expect(events.observed).toBe(false);
+    },
+  );
 
   describe('whose request waits for another holder', () => {
     let holder: Lock;
