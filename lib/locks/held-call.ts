@@ -4,7 +4,7 @@ import type { Master } from '../masters/master.interface.js';
 import type { AcquisitionRecorder } from '../operate/observer.js';
 import { elapsedBetween } from '../redlock/clock.js';
 import type { Lease } from '../redlock/lease.js';
-import type { Terms } from '../redlock/terms.js';
+import type { Successor, Terms } from '../redlock/terms.js';
 import type { CallSettings } from '../settings/settings.js';
 import type { OwnHolder } from '../waiting/lock-not-acquired.error.js';
 import type { QueueEntry } from '../waiting/process-queue.js';
@@ -36,6 +36,11 @@ export class HeldCall implements Terms<Lease> {
     this.attempts = attempts;
     this.waited = waited;
     this.letGo = letGo;
+  }
+
+  successorFor(ttl: number): Successor | undefined {
+    const { isShared, permits } = this.call;
+    return isShared || permits !== undefined ? undefined : this.entry?.successorFor(ttl);
   }
 
   ended(lease: Lease): void {
@@ -78,6 +83,7 @@ export function asOwn(lease: Lease): OwnHolder {
 // A lock, as fencing tokens and states know it.
 export function heldBy(lease: Lease, context: Held['context'], masters: readonly Master[]): Held {
   const { mutex, resources } = lease;
+  lease.mayPassOn = false;
   const { isShared, slot } = kindOf(lease);
   const owned: HeldKeys = {
     ...{ masters, keys: kindOf(lease).names.keys, token: mutex.token },

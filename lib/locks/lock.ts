@@ -65,7 +65,10 @@ export class Lock implements AsyncDisposable {
     return callOf(this.#lease).waited;
   }
 
-  /** How many attempts the call has made: `1` if the first one was granted. */
+  /**
+   * How many attempts the call has made: `1` if the first one was granted, `0` if a holder of its process passed the lock
+   * on to it.
+   */
   get attempts(): number {
     return callOf(this.#lease).attempts;
   }

@@ -1,11 +1,13 @@
 import { elapsedBetween, type Instant, type Timer } from './clock.js';
 import { LockLostError, QuorumUnavailableError } from './errors.js';
+import { giveBack } from './give-back.js';
 import { expiryOf } from './loss.js';
 import { type Due, isDue, nextDue, retryDue, TIMER_RESOLUTION, timerFor } from './keep-alive.js';
 import { ListMember } from './linked-list.js';
 import type { Mutex } from './mutex.js';
-import { type QuorumCall, quorumOf } from './quorum.js';
-import type { LeaseContext, Terms } from './terms.js';
+import { quorumOf } from './quorum.js';
+import type { Extension } from './round.js';
+import type { LeaseContext, PassedLock, Terms } from './terms.js';
 
 // A lock is in danger if an extension fails while no more than this share of the ttl is left.
 const DANGER_BELOW = 1 / 3;
@@ -22,13 +24,17 @@ export class Lease extends ListMember<Lease> {
   // Present once the lock was seen to have ended. It stays, though the wall clock may be set back.
   private expiry: LockLostError | undefined;
   // The extension under way.
-  private round: ReturnType<Mutex['extend']> | undefined;
+  private round: Promise<Extension> | undefined;
+  // Present until the outcome of the extension with which it was passed on.
+  passed: PassedLock | undefined;
   // `undefined` unless the last extension has failed.
   private retry: Due | undefined;
   private isInDanger = false;
   private endListeners: (() => void)[] | undefined;
   // Work has begun under the lock.
   isUsed = false;
+  // Nothing outside this process knows of its token.
+  mayPassOn = true;
 
   constructor(
     readonly terms: Terms<Lease>,
@@ -53,6 +59,14 @@ export class Lease extends ListMember<Lease> {
     this.isUsed = true;
     this.arm(now);
     return true;
+  }
+
+  // From the holder before it.
+  takeOver(passed: PassedLock): void {
+    this.passed = passed;
+    this.acquiredAt = this.context.clock.read();
+    if (passed.outcome?.isLost) this.lose(new LockLostError(this.resources, 'gone'));
+    else void this.extendOnce(this.ttl, passed.extension);
   }
 
   onEnd(listener: () => void): void {
@@ -130,6 +144,13 @@ export class Lease extends ListMember<Lease> {
     if (this.isUsed) this.report(loss);
   }
 
+  // That its release has shown.
+  noteLoss(loss: LockLostError): void {
+    if (this.lost) return;
+    this.end = loss;
+    this.report(loss);
+  }
+
   get lost(): LockLostError | undefined {
     return this.end instanceof LockLostError ? this.end : undefined;
   }
@@ -141,7 +162,7 @@ export class Lease extends ListMember<Lease> {
     return !this.expiry;
   }
 
-  private remainingAt(now: Instant): number {
+  remainingAt(now: Instant): number {
     return Math.max(0, Math.min(this.mutex.remainingAt(now), this.holdLeftAt(now)));
   }
 
@@ -163,29 +184,11 @@ export class Lease extends ListMember<Lease> {
   }
 
   private giveBack(now: Instant): Promise<void> {
-    const { minHold } = this.terms.call;
-    // Protocol 7.4
-    const keepFor =
-      minHold === 0 || !this.isUsed ? 0 : Math.max(0, Math.ceil(minHold - elapsedBetween(this.acquiredAt, now)));
     // A loss has been reported, and a lock that was not used protects nothing.
-    const isWorthTelling = !this.end && this.isUsed;
-    const left = this.remainingAt(now);
-    const lost = (quorumCall: QuorumCall): void => {
-      // Otherwise the keys may have expired on the way.
-      if (elapsedBetween(now, this.context.clock.read()) < left) this.noteLossAtRelease(quorumCall);
-    };
-    const released = this.mutex.release(keepFor, now, isWorthTelling ? lost : undefined);
+    const released = giveBack(this, now, !this.end && this.isUsed);
     this.end ??= released;
     this.close();
     return released;
-  }
-
-  // Protocol 7.6
-  private noteLossAtRelease({ ownedByOther, report }: QuorumCall): void {
-    if (this.lost) return;
-    const loss = new LockLostError(this.resources, ownedByOther ? 'owner-changed' : 'gone', report);
-    this.end = loss;
-    this.report(loss);
   }
 
   private report(loss: LockLostError): void {
@@ -220,11 +223,12 @@ export class Lease extends ListMember<Lease> {
     } else this.arm(now);
   }
 
-  private async extendOnce(ttl: number): ReturnType<Mutex['extend']> {
-    this.round = this.mutex.extend(ttl);
+  private async extendOnce(ttl: number, extension = this.mutex.extend(ttl)): Promise<Extension> {
+    this.round = extension;
     this.noteTime();
     const { extended, quorumCall } = await this.round;
     this.round = undefined;
+    this.passed = undefined;
     if (this.isOver) return { extended: false, quorumCall };
     if (extended) {
       this.ttl = ttl;

@@ -3,7 +3,7 @@ import type { MasterReport } from './errors.js';
 import { ExtensionReplies } from './loss.js';
 import type { Primitive } from './primitive.js';
 import { QuorumCall, quorumOf, type SendRequest } from './quorum.js';
-import { type First, type Plan, type Round, type Rules, type SentRound, withdraw } from './round.js';
+import { type Extension, type First, type Plan, type Round, type Rules, type SentRound, withdraw } from './round.js';
 import { isSettled, type Reply, type RoundRequest, type Server } from './server.js';
 import { isOpenAt, UnsureMasters } from './unsure-masters.js';
 import { masterTimeoutFor, validityOf } from './validity.js';
@@ -20,6 +20,8 @@ type Phase = 'attempt' | 'given up' | 'lock' | 'released';
 export class Mutex {
   // As if the monotonic clock had missed nothing since the start of the round.
   since: Instant = NEVER;
+  // Of the acquisition. Its process may have passed the lock on since.
+  heldSince: Instant = NEVER;
   // Milliseconds from `since`.
   private validity = 0;
   // Masters on which there may be something to release.
@@ -46,6 +48,10 @@ export class Mutex {
 
   get remaining(): number {
     return this.remainingAt(this.rules.clock.read());
+  }
+
+  get allHaveAnswered(): boolean {
+    return this.sent === undefined;
   }
 
   // For a caller that has read the clock already.
@@ -76,7 +82,7 @@ export class Mutex {
   // It has succeeded if `extended` is true. A grant that arrives after the end of the old validity does not count: another
   // holder may have come and gone.
   // Protocol 6.3
-  async extend(ttl: number): Promise<{ readonly extended: boolean; readonly quorumCall: QuorumCall }> {
+  async extend(ttl: number): Promise<Extension> {
     const { clock, timing } = this.rules;
     const since = clock.read();
     // A shorter ttl may take effect on the masters even if their answers never arrive.
@@ -197,6 +203,7 @@ export class Mutex {
       // Without `countsFrom`, the first master alone has granted.
       if (isExtension || quorumCall.outcome !== 'granted' || !countsFrom) return;
       if (this.phase === 'attempt') this.phase = 'lock';
+      this.heldSince = countsFrom;
       this.countFrom(countsFrom, request.ttl);
       this.noteOpen(quorumCall, false);
     };

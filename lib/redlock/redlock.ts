@@ -3,7 +3,7 @@ import { type Clock, Condition } from './clock.js';
 import { LockLostError, LockServiceStoppedError } from './errors.js';
 import type { Random, TokenSource } from './holder.js';
 import { Lease } from './lease.js';
-import type { LeaseContext } from './terms.js';
+import type { LeaseContext, PassedLock } from './terms.js';
 import { LinkedList } from './linked-list.js';
 import { Mutex } from './mutex.js';
 import { PendingReleases, type Rules } from './round.js';
@@ -104,7 +104,7 @@ export class Redlock {
   }
 
   // Attempts, each with a token of its own, until one is granted or the time of the call is over.
-  private async acquire(call: Call, isRepeated: boolean): Promise<Mutex> {
+  private async acquire(call: Call, isRepeated: boolean): Promise<Mutex | PassedLock> {
     const { cancellation } = call;
     const waiting = call.begin(isRepeated);
     try {
@@ -112,6 +112,7 @@ export class Redlock {
         const turn = waiting.plan(attempt);
         const plan = turn instanceof Promise ? await turn : turn;
         if (!plan) throw await waiting.failure();
+        if ('extension' in plan) return plan;
         cancellation.check();
         // Protocol 4.5
         const token = this.options.tokens.next(call.since.wall); // @mutant token-reused-across-attempts
@@ -135,9 +136,11 @@ export class Redlock {
     }
   }
 
-  private hold(call: Call, mutex: Mutex): Lease {
+  private hold(call: Call, taken: Mutex | PassedLock): Lease {
+    const mutex = taken instanceof Mutex ? taken : taken.mutex;
     const lease = new Lease(call.granted(mutex), mutex, this.leases);
     this.held.add(lease);
+    if (taken !== mutex) lease.takeOver(taken as PassedLock);
     return lease;
   }
 

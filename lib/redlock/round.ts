@@ -52,6 +52,15 @@ export interface Round {
   readonly now?: Instant;
 }
 
+// Of a round that shows a loss.
+export type Told = (quorumCall: QuorumCall) => void;
+
+// What an extension has led to.
+export interface Extension {
+  readonly extended: boolean;
+  readonly quorumCall: QuorumCall;
+}
+
 // A round that some masters have not answered yet.
 export interface SentRound extends Pick<Round, 'request' | 'requestToFirst' | 'isExtension'> {
   quorumCall: QuorumCall | undefined;

@@ -1,13 +1,35 @@
 import type { Clock } from './clock.js';
 import type { LockLostError, MasterReport } from './errors.js';
 import type { Random } from './holder.js';
+import type { Mutex } from './mutex.js';
+import type { QuorumCall } from './quorum.js';
+import type { Extension, Told } from './round.js';
 
 // What was asked for, and what follows from the end.
 export interface Terms<L> {
   readonly resources: readonly string[];
   readonly call: CallTerms;
+  // To whom a lock of this ttl can be passed on in place of its release.
+  successorFor(ttl: number): Successor | undefined;
   // Called once, when the lock is released or lost.
   ended(lease: L): void;
+}
+
+// A lock whose holder has passed it on: its keys, and the extension that is under way.
+export interface PassedLock {
+  readonly mutex: Mutex;
+  readonly extension: Promise<Extension>;
+  // For the holder before.
+  readonly told: Told;
+  // Of the extension.
+  outcome?: QuorumCall;
+  // Its release, if that came before the outcome.
+  ending?: Promise<void>;
+}
+
+// Waits for the same lock.
+export interface Successor {
+  take(passed: PassedLock): void;
 }
 
 // Durations are in milliseconds.

@@ -6,6 +6,7 @@ import type { First, Plan } from '../redlock/round.js';
 import { type QuorumCall, quorumOf } from '../redlock/quorum.js';
 import { EXPIRY_RESOLUTION, masterTimeoutFor } from '../redlock/validity.js';
 import type { Reply } from '../redlock/server.js';
+import type { PassedLock } from '../redlock/terms.js';
 import type { Waiting } from '../redlock/waiting.js';
 import { ExclusiveKeys } from '../kinds/exclusive.js';
 import type { Kind } from '../kinds/kind.js';
@@ -106,7 +107,7 @@ export class FairWait implements Waiting {
 
   // Nothing is awaited before a first attempt with no other ahead, which is made however small the budget is.
   // Protocol 5.1
-  plan(attempt: number): Plan | Promise<Plan | undefined> {
+  plan(attempt: number): Plan | Promise<Plan | PassedLock | undefined> {
     if (attempt > 1 || this.isBehind || this.isRepeated) return this.planLater(attempt);
     this.waiter.check();
     const opened = this.reopened();
@@ -147,11 +148,17 @@ export class FairWait implements Waiting {
   end(): void {
     this.joined?.leave();
     this.permits?.giveBack();
+    // It was stopped in the turn in which it got the lock.
+    const { passed } = this.waiter;
+    if (passed) passed.ending = passed.mutex.release(0, undefined, passed.told);
   }
 
-  private async planLater(attempt: number): Promise<Plan | undefined> {
+  private async planLater(attempt: number): Promise<Plan | PassedLock | undefined> {
     const { waiter, entry } = this;
     while (entry && !entry.isAdmitted && !waiter.isOver) await this.rest();
+    const { passed } = waiter;
+    waiter.passed = undefined;
+    if (passed) return passed;
     waiter.check();
     // The first attempt goes on: its home master was silent, or another permit may be free.
     const goesOn = this.isHomeSilent || (this.permits?.isFirstTry ?? false);

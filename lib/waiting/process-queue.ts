@@ -2,6 +2,7 @@ import type { LastAnswers } from './last-answers.js';
 import type { Waiter } from './waiter.js';
 import type { WakeCause } from '../operate/observer.js';
 import { LinkedList, ListMember } from '../redlock/linked-list.js';
+import type { Successor } from '../redlock/terms.js';
 
 // One acquisition in the queues of its resources in this process, and then the lock that it has acquired.
 export interface QueueEntry {
@@ -15,6 +16,8 @@ export interface QueueEntry {
   noteRefusal(): void;
   // It stays in its queues until it leaves.
   becomeHolder(): void;
+  // Of a holder, the call that has its turn after it, if it can take over a lock of this ttl.
+  successorFor(ttl: number): Successor | undefined;
   // The lock has ended before it was used: it waits again, where it was.
   waitAgain(waiter: Waiter): void;
   // Idempotent.
@@ -24,6 +27,7 @@ export interface QueueEntry {
 interface Occupant {
   readonly hasEnded: boolean;
   wake(cause: WakeCause, master?: string): void;
+  successorFor?(ttl: number): Successor | undefined;
 }
 
 export interface Capacity {
@@ -106,6 +110,10 @@ class Entry extends ListMember<Entry> implements QueueEntry, Queue {
     this.refusal = undefined;
     this.occupant = HOLDER;
     this.queue?.noteHolder(this);
+  }
+
+  successorFor(ttl: number): Successor | undefined {
+    return this.queue?.isHeldByOne === true ? this.after?.occupant.successorFor?.(ttl) : undefined;
   }
 
   waitAgain(waiter: Occupant): void {
@@ -197,6 +205,10 @@ class ResourceQueue extends LinkedList<Entry> implements Queue {
     this.admitMore();
   }
 
+  get isHeldByOne(): boolean {
+    return this.admitted === 1;
+  }
+
   // A holder is a waiter again.
   noteUnused(): void {
     this.holders--;
@@ -275,6 +287,11 @@ class Entries implements QueueEntry {
   becomeHolder(): void {
     this.refusal = undefined;
     for (const entry of this.entries) entry.becomeHolder();
+  }
+
+  // Each of them may have another one.
+  successorFor(): undefined {
+    return undefined;
   }
 
   waitAgain(waiter: Waiter): void {

@@ -1,5 +1,6 @@
 import type { Clock, Instant, Timer } from '../redlock/clock.js';
 import { ListMember } from '../redlock/linked-list.js';
+import type { PassedLock, Successor } from '../redlock/terms.js';
 import type { CallSettings } from '../settings/settings.js';
 import type { LockObserver, WakeCause } from '../operate/observer.js';
 
@@ -15,7 +16,7 @@ interface WaiterOptions {
 }
 
 // Every event that could change the situation of an acquisition wakes it, and it then finds out what has changed.
-export class Waiter extends ListMember<Waiter> {
+export class Waiter extends ListMember<Waiter> implements Successor {
   readonly since: Instant;
   private readonly abort: (() => void) | undefined;
   private deadline: Timer | undefined;
@@ -28,6 +29,8 @@ export class Waiter extends ListMember<Waiter> {
   // That it waits.
   isReported = false;
   private work: Work | undefined;
+  // Its turn comes with it.
+  passed: PassedLock | undefined;
 
   readonly resources: readonly string[];
   readonly call: CallSettings;
@@ -80,6 +83,18 @@ export class Waiter extends ListMember<Waiter> {
     if (this.cause !== 'reserved') this.cause = cause;
     if (this.resume) this.observer.woken?.(this.resources, cause, master);
     this.resume?.();
+  }
+
+  // Itself, if all that it waits for is one exclusive lock of this ttl.
+  successorFor(ttl: number): this | undefined {
+    const { call, resources } = this;
+    const isAlike = call.ttl === ttl && !call.isShared && resources.length === 1;
+    return isAlike && !call.outlivesShutdown && this.resume && !this.stopped && !this.isOver ? this : undefined;
+  }
+
+  // The end of the lock before wakes it.
+  take(passed: PassedLock): void {
+    this.passed = passed;
   }
 
   // What it does outside its pauses. It is given up when the waiter is stopped, or has been.

@@ -93,6 +93,7 @@ export class Beliefs {
     );
     if (!lease) this.fail('no work starts on an ended lock', `${holder} starts, and its process holds nothing`);
     this.seen.add(lease);
+    if (lease.passed) this.world.sometimes.reached('a lock was passed on in its process');
     const { mutex } = lease;
     const since = mutex.since;
     this.tokens.add(mutex.token);

@@ -46,6 +46,7 @@ export const RARE_STATES = [
   'another permit was picked after a refusal',
   'all permits were taken',
   'a nested call passed an earlier call that waited for its chain',
+  'a lock was passed on in its process',
 ] as const;
 
 export type RareState = (typeof RARE_STATES)[number];
