@@ -2,8 +2,8 @@ import Redlock from 'redlock';
 import { disconnectAll, ioredisClients } from './ioredis-clients.mjs';
 import { holdWith } from './hold.mjs';
 
-/** Tuned to the section, and without an end. */
-const TUNED = { retryDelay: 10, retryJitter: 5, retryCount: 1_000_000 };
+/** Tuned to the section of the suite `waiting`, for longer than a round of it. */
+const TUNED = { retryDelay: 10, retryJitter: 5, retryCount: 300 };
 
 /** With its defaults, unless the name says a delay. */
 export async function connect(urls, _settings, name) {

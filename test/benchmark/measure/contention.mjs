@@ -63,7 +63,7 @@ async function endingSoon(contending, urls, key, end) {
 async function commandsPerSection(bench, contender, scene) {
   const key = newKey(contender);
   const counter = await CommandCounter.start(bench.urls, key);
-  const { trace: found } = await trace(bench, contender, scene, Math.min(bench.duration, 1_000), key);
+  const { trace: found } = await trace(bench, contender, scene, Math.min(bench.duration, 500), key);
   return (await counter.stop()) / found.all;
 }
 

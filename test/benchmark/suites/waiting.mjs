@@ -23,8 +23,8 @@ const PROCESSES = Math.max(...SCENES.map(({ processes }) => processes));
 const LONGEST_TTL = 10_000;
 
 const LENGTHS = {
-  usual: { rounds: 3, duration: 1_000 },
-  quick: { rounds: 1, duration: 700 },
+  usual: { rounds: 3, duration: 700 },
+  quick: { rounds: 1, duration: 500 },
 };
 
 /** Measures how one key goes from one waiter to the next, and what that costs. */
