@@ -78,6 +78,14 @@ describe('An extension of a lock whose keys were gone', () => {
     expect([rig.losses, rig.keys]).toEqual([[], rig.masters.map(() => 0)]);
   });
 
+  it('goes on if one tells so later than the others, and sets them again there, too', async () => {
+    const lock = await rig.lock('a', extended);
+    flush(2);
+    rig.masters[2]!.behaviour = tellsAfter(20);
+    await rig.clock.advance(4_000);
+    expect([lock.isHeld, rig.losses, rig.keys]).toEqual([true, [], [1, 1, 1]]);
+  });
+
   it('does not count a master whose keys were set again by the extension before', async () => {
     const lock = await rig.lock('a', extended);
     flush(0);
