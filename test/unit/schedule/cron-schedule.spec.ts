@@ -46,6 +46,14 @@ describe('A cron schedule', () => {
     expect(ticks(new CronSchedule('@weekdays', 'utc-3'), '2026-01-02T12:00Z', 1)).toEqual(['2026-01-05T03:00']);
   });
 
+  it('takes months and days of the week by name', () => {
+    expect(ticks(new CronSchedule('0 0 1 FEB,apr *', 'UTC'), '2026-01-01T00:00Z', 2)).toEqual([
+      '2026-02-01T00:00',
+      '2026-04-01T00:00',
+    ]);
+    expect(ticks(new CronSchedule('0 0 * * Mon', 'UTC'), '2026-01-01T00:00Z', 1)).toEqual(['2026-01-05T00:00']);
+  });
+
   it.each(['61 * * * *', 'at noon', '* *', '0 0 30 2 *'])('refuses %s', (expression) =>
     expect(() => new CronSchedule(expression, 'UTC')).toThrow(),
   );
