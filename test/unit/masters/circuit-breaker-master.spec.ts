@@ -74,6 +74,20 @@ describe('A master that stops answering', () => {
     expect([inner.asked.length, answers.length, answers[0]]).toEqual([3, 1_000, { kind: 'timeout', sent: false }]);
   });
 
+  it('is reported to observers with each request that it is not asked', async () => {
+    const clock = new TestClock();
+    const inner = new ScriptedMaster(clock, 'm1');
+    inner.behaviour = hangs;
+    const heard: unknown[] = [];
+    const observer = { masterAnswered: (...event: unknown[]): void => void heard.push(event) };
+    const master = new CircuitBreakerMaster(inner, clock, TIMEOUT, observer, () => undefined);
+    for (let i = 0; i < 3; i++) master.ask(acquiring(['a'], `${i}`, { ttl: 1_000 }), () => undefined);
+    await clock.advance(TIMEOUT);
+    expect(heard).toEqual([]);
+    master.ask(acquiring(['a'], 'unasked', { ttl: 1_000 }), () => undefined);
+    expect(heard).toEqual([['m1', 'acquire', { kind: 'timeout', sent: false }, 0]]);
+  });
+
   it('is probed once a second, with a request that can take effect late without harm', async () => {
     const { clock, inner, ask } = await setUpSilent();
     const before = inner.asked.length;

@@ -117,7 +117,7 @@ class SocketClock extends ManualClock {
 }
 
 /** A connection whose events the test emits. */
-function rig() {
+function rig(masterTimeout = 50) {
   const events = new EventEmitter();
   const seen = { subscriptions: 0, disconnects: 0, answer: (): Promise<number> => Promise.resolve(1) };
   const client = Object.assign(events, {
@@ -132,14 +132,14 @@ function rig() {
   }) as unknown as RedisClient;
   const heard: (string | undefined)[] = [];
   const clock = new SocketClock();
-  const notifications = new NotificationChannel(client, clock, 50);
+  const notifications = new NotificationChannel(client, clock, masterTimeout);
   notifications.add('channel', (key) => heard.push(key));
   return { events, heard, clock, notifications, seen };
 }
 
 /** A connection that is open and listens. */
-async function listeningRig() {
-  const listening = rig();
+async function listeningRig(masterTimeout?: number) {
+  const listening = rig(masterTimeout);
   listening.events.emit('connect');
   listening.events.emit('ready');
   await listening.clock.settle();
@@ -224,6 +224,14 @@ describe('The connection for notifications', () => {
     }
     await clock.advance(60_000);
     expect([seen.subscriptions, clock.pendingTimers]).toEqual([1, 0]);
+  });
+
+  it('has two timeouts of a master that is far away to answer a test', async () => {
+    const { clock, notifications, seen } = await listeningRig(400);
+    seen.answer = () => new Promise(() => undefined);
+    await clock.advance(501);
+    notifications.test();
+    await expectDroppedAfter(800, notifications, { clock, seen });
   });
 
   it('is dropped when the server leaves a test unanswered, and works again afterwards', async () => {

@@ -143,6 +143,15 @@ describe('A process that is woken', () => {
     expect(rig.counts('release')).toEqual([1, 1, 1]);
   });
 
+  it('takes no refusal of another master for one before the home master has answered', async () => {
+    const { rig, home, others, holder, turns } = await woken();
+    home.behaviour = only('acquire', obeysAfter(5));
+    for (const master of others) master.behaviour = releasesLate;
+    void holder.release();
+    await rig.clock.advance(8);
+    expect([turns, rig.counts('release')]).toEqual([['0'], [1, 1, 1]]);
+  });
+
   // Protocol 5.6
   it('tries again at most twice, then gives everything back and waits its turn', async () => {
     const { rig, others, holder, turns } = await woken();

@@ -43,6 +43,17 @@ describe('Waiters of one process', () => {
     expect([turns, rig.clock.now]).toEqual([names, 10]);
   });
 
+  it('are told of the holder in their process, not of another one that was there before', async () => {
+    const earlier = await rig.peer({ instance: 'earlier' }).lock('a', { ttl: 2_000 });
+    const first = rig.follow(rig.acquire('a', { wait: 10_000, ttl: 60_000 }));
+    await rig.clock.advance(10);
+    await rig.settle(earlier.release());
+    expect(first.state).toBe('fulfilled');
+    const second = await rig.outcomeAfter(1_000, rig.acquire('a', { wait: 500 }));
+    const { holder, message } = second.reason as LockNotAcquiredError;
+    expect([holder?.instance === 'earlier', message]).toEqual([false, expect.stringContaining('(this process)')]);
+  });
+
   it('cause no traffic behind the one that contends, even when they give up', async () => {
     const countWith = async (waiters: number): Promise<number> => {
       rig = new Rig();

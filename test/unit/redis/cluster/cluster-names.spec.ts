@@ -58,6 +58,13 @@ describe('The names of a lock on a cluster', () => {
       }),
     ));
 
+  it('have them in each list of a request', () => {
+    const { keys, writerKeys } = keyspace.namesOf(['a', 'b']);
+    const request = names.request({ op: 'defer-readers', keys, writerKeys, waiter: 'w', waited: 0 });
+    const stored = (list: readonly string[]): string[] => list.map((name) => names.stored(name));
+    expect(request).toMatchObject({ keys: stored(keys), writerKeys: stored(writerKeys) });
+  });
+
   it('have braces in the pattern for those without a tag, too', () => {
     expect(names.patternsOf('lock:invoice*')).toEqual(['lock:invoice*', 'lock:{invoice*}']);
     expect(names.patternsOf(`lock:${NUL}permit:*:po?l`)).toEqual([
