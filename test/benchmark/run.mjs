@@ -49,7 +49,7 @@ const RESULTS = new URL('results.md', import.meta.url);
 const usual = Number(/the same work took (\d+) ms/.exec(await readFile(RESULTS, 'utf8'))?.[1]);
 const version = await versionOfServer(findRedisServer());
 console.log(`${cpus().length} cores (${pinned}), Node ${process.version}, ${version}
-Two cores with nothing else to do are needed, 2 GB of memory, and about 25 minutes for all suites.`);
+Two cores with nothing else to do are needed, 2 GB of memory, and about 23 minutes for all suites.`);
 const results = {};
 let broken = 0;
 for (const name of names) {
