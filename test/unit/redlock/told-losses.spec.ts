@@ -161,6 +161,20 @@ describe('An extension of a lock whose keys were gone', () => {
     expect(rig.losses).toMatchObject([{ cause: 'gone' }]);
   });
 
+  it('counts no master whose acquisition, cut off, was still open when the last round was sent', async () => {
+    const [, , late] = rig.masters;
+    late!.behaviour = only('acquire', (request, reply, { memory }) => {
+      rig.clock.schedule(10, () => reply(cutOff));
+      rig.clock.schedule(100, () => memory.ask(request, () => undefined));
+    });
+    const lock = await rig.lock('a', extended);
+    await rig.clock.advance(3_100);
+    expect([lock.isHeld, rig.keys]).toEqual([true, [1, 1, 1]]);
+    flush(0);
+    await rig.clock.advance(3_000);
+    expect(rig.losses).toMatchObject([{ cause: 'gone' }]);
+  });
+
   it('awaits the answer that makes it a loss, although it cannot be granted any more', async () => {
     await rig.lock('a', extended);
     flush(0, 2);
