@@ -5,7 +5,7 @@ import type { Told } from './round.js';
 import type { PassedLock, Terms } from './terms.js';
 
 // A process passes a lock on for so many milliseconds after it was acquired: then it is the turn of other processes.
-const PASSED_FOR = 10;
+const PASSED_FOR = 5;
 // At least this share of the ttl is left.
 const FRESH = 0.8;
 
