@@ -173,8 +173,9 @@ export class LockedStream {
   // lock, so it fails. No error can be shown any more in what a handler writes itself.
   private readonly onLost = (): void => {
     const isPartial = this.exchange?.isPartial === true;
-    const isWriting = this.over ? this.isBeingSent && (isPartial || !this.calls.isRunning) : this.writes && isPartial;
-    if (isWriting) this.exchange?.cutOff();
+    // A handler that has sent nothing yet may still answer.
+    const mayCut = isPartial || (this.over && !this.calls.isRunning);
+    if (mayCut && (this.over ? this.isBeingSent : this.writes)) this.exchange?.cutOff();
     if (!this.over && (this.emitted || this.isStreaming)) this.fail(this.hold.lock.loss);
   };
 

@@ -137,10 +137,11 @@ export class Redlock {
   }
 
   private hold(call: Call, taken: Mutex | PassedLock): Lease {
+    const passed = taken instanceof Mutex ? undefined : taken;
     const mutex = taken instanceof Mutex ? taken : taken.mutex;
     const lease = new Lease(call.granted(mutex), mutex, this.leases);
     this.held.add(lease);
-    if (taken !== mutex) lease.takeOver(taken as PassedLock);
+    if (passed) lease.takeOver(passed);
     return lease;
   }
 

@@ -52,8 +52,8 @@ export interface Round {
   readonly now?: Instant;
 }
 
-// Of a round that shows a loss.
-export type Told = (quorumCall: QuorumCall) => void;
+// Called with a round that shows a loss.
+export type TellLoss = (quorumCall: QuorumCall) => void;
 
 // What an extension has led to.
 export interface Extension {

@@ -3,7 +3,7 @@ import type { LockLostError, MasterReport } from './errors.js';
 import type { Random } from './holder.js';
 import type { Mutex } from './mutex.js';
 import type { QuorumCall } from './quorum.js';
-import type { Extension, Told } from './round.js';
+import type { Extension, TellLoss } from './round.js';
 
 // What was asked for, and what follows from the end.
 export interface Terms<L> {
@@ -19,8 +19,8 @@ export interface Terms<L> {
 export interface PassedLock {
   readonly mutex: Mutex;
   readonly extension: Promise<Extension>;
-  // For the holder before.
-  readonly told: Told;
+  // Tells the holder before.
+  readonly tellLoss: TellLoss;
   // Of the extension.
   outcome?: QuorumCall;
   // Its release, if that came before the outcome.

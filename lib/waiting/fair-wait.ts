@@ -150,7 +150,7 @@ export class FairWait implements Waiting {
     this.permits?.giveBack();
     // It was stopped in the turn in which it got the lock.
     const { passed } = this.waiter;
-    if (passed) passed.ending = passed.mutex.release(0, undefined, passed.told);
+    if (passed) passed.ending = passed.mutex.release(0, undefined, passed.tellLoss);
   }
 
   private async planLater(attempt: number): Promise<Plan | PassedLock | undefined> {

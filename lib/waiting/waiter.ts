@@ -29,7 +29,7 @@ export class Waiter extends ListMember<Waiter> implements Successor {
   // That it waits.
   isReported = false;
   private work: Work | undefined;
-  // Its turn comes with it.
+  // The lock that comes with its turn.
   passed: PassedLock | undefined;
 
   readonly resources: readonly string[];
