@@ -17,6 +17,10 @@ const PEERS = {
 
 export const isPeer = (contender) => contender in PEERS;
 
+/** Whether `--only` may name it. */
+export const isContender = (name) =>
+  name === FLOOR || name === BEFORE || name === OURS || name === PLAIN || isPeer(name.replace(/-10ms$/, ''));
+
 /**
  * The contenders for this number of masters, restricted by `only`. The floor always takes part, because the results of
  * the others are relative to it.

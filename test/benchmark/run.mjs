@@ -34,10 +34,22 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 
+const masters = options.masters?.split(',').map(Number);
+if (masters?.some((count) => !Number.isSafeInteger(count) || count < 1)) {
+  console.error(`--masters must be whole numbers above zero, separated by commas, not ${options.masters}`);
+  process.exit(2);
+}
+
 const names = positionals.length > 0 ? positionals : known;
 
 // Before any suite is loaded. Workers inherit it.
 if (options.before) process.env.BENCH_BEFORE = resolve(options.before);
+const { isContender } = await import('./contenders.mjs');
+const strangers = options.only?.split(',').filter((name) => !isContender(name)) ?? [];
+if (strangers.length > 0) {
+  console.error(`There is no contender ${strangers.join(', ')}`);
+  process.exit(2);
+}
 await prepare();
 const { printChecks, range, takeTables } = await import('./report.mjs');
 const { pinProcessors } = await import('./measure/pinning.mjs');
@@ -59,7 +71,7 @@ for (const name of names) {
   // If one suite fails, its error is printed, and the other suites still run.
   const { figures, checks } = await run({
     quick: options.quick,
-    masters: options.masters?.split(',').map(Number),
+    masters,
     only: options.only?.split(','),
   }).catch((error) => {
     console.error(error);

@@ -43,6 +43,7 @@ const places = values.only.split(',');
 const all = withNames(compiler.mutants()).filter(
   ({ file, id }) => places.some((place) => file.includes(place)) && chosen.some((start) => id.startsWith(start)),
 );
+const workers = whole('workers');
 const sample = sampleOf(all, { seed: values.seed, size: size() });
 if (values.list) {
   for (const mutant of sample) console.log(show(mutant));
@@ -72,7 +73,6 @@ function whole(name) {
  */
 async function tryAll() {
   await ensureRedisServer();
-  const workers = whole('workers');
   const coverage = await coverageOf(await specsOf(STAGES.slice(0, stages())), { workers, print: console.log });
   const known = values.resume || values.survivors ? await readResults() : new Map();
   const states = await Promise.all(sample.map((mutant) => stateOf(mutant, known.get(mutant.id))));
