@@ -382,7 +382,10 @@ export class LockService {
         void outer.end();
       }
       begun ??= await this.redlock().start(resources, settings.call, {
-        ...{ onHeld, isAwaited: false, isNested: this.isNested, caller },
+        onHeld,
+        isAwaited: false,
+        isNested: this.isNested,
+        caller,
         begin: (lock) => begin(LockScope.of(lock, this.context)),
       });
     } catch (error) {
