@@ -111,14 +111,22 @@ const NAMED_USER = /\bUser .+ has no permissions/;
 // The wordings of servers have no secret in them, and a password such as "user" would hide what they say.
 const MISSING_PERMISSION = /^NOPERM (?:this user has no permissions|No permissions to |The user executing the script )/;
 
+// In milliseconds, by the clock of the server.
+const FROM = /^\d+$/;
+
 // The values for so many requests, and `from` behind them; `undefined` for anything else, which what stands between may
 // answer.
 export function valuesFrom(reply: unknown, requests: number): readonly unknown[] | undefined {
-  if (!Array.isArray(reply)) return undefined;
-  const [first, ...rest] = reply as unknown[];
-  const values =
-    first === WORDS.ALL_FREE ? [...Array<unknown>(requests).fill(WORDS.FREE), ...rest] : (reply as unknown[]);
+  const values = typeof reply === 'string' ? allFree(reply, requests) : (reply as readonly unknown[]);
+  if (!Array.isArray(values)) return undefined;
   return values.length === requests || values.length === requests + 1 ? values : undefined;
+}
+
+function allFree(reply: string, requests: number): readonly unknown[] | undefined {
+  const values = Array<unknown>(requests).fill(WORDS.FREE);
+  if (FROM.test(reply)) values.push(reply);
+  else if (reply !== WORDS.ALL_FREE) return undefined;
+  return values;
 }
 
 export function replyFrom(reply: unknown): MasterReply {

@@ -9,7 +9,8 @@ import { GATE_MARK, INFO_FIELDS, type InfoField, SECTIONS } from '../replies.js'
 export * from './constants.js';
 export { WRITER_LIFE, MAX_SHARED_HOLDERS, RESERVATION_SCALE } from '../../masters/master.interface.js';
 
-export const { FREE, ALL_FREE } = WORDS;
+export const { FREE } = WORDS;
+export const ALL_FREE = quoted(WORDS.ALL_FREE);
 export const FREE_WITH_WAITERS = quoted(WORDS.FREE_WITH_WAITERS);
 export const HELD = quoted(WORDS.HELD);
 export const GONE = quoted(WORDS.GONE);

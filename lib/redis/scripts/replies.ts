@@ -4,8 +4,9 @@
 // A number, which a client decodes in half the time of a word.
 // Protocol 4.6
 export const FREE = 1;
-// In place of several answers, each of which would be FREE.
-export const ALL_FREE = 2;
+// In place of all answers, each of which would be FREE, where none has passed the gate. No number: what stands between may
+// answer with one.
+export const ALL_FREE = 'all free';
 // The keys were set or released while other processes wait for one of them.
 export const FREE_WITH_WAITERS = 'free, awaited';
 // Another token holds a key. Its remaining milliseconds follow, the number of waiters if that was asked, and its holder.

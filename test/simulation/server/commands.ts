@@ -85,7 +85,7 @@ function evaluate(server: Executor, { name }: SeenScript, words: readonly string
 /** The parts of a request, in the order of `request-encoding.ts`. */
 type Parts = readonly [op: string, keys: readonly string[], ...rest: unknown[]];
 
-function answerAll(server: Executor, [marker = '', maxTtl, counters = '', ...what]: readonly string[]): unknown[] {
+function answerAll(server: Executor, [marker = '', maxTtl, counters = '', ...what]: readonly string[]): unknown {
   const gate = new Gate(server, { marker, maxTtl: Number(maxTtl), isFirst: false });
   const context = contextOf(server, counters);
   const [op = ''] = what;
@@ -102,8 +102,9 @@ function answerAll(server: Executor, [marker = '', maxTtl, counters = '', ...wha
       throw error;
     }
   });
-  const areFree = answers.length > 1 && answers.every((each) => each === FREE);
-  return [...(areFree ? [ALL_FREE] : answers), ...(gate.hasPassed && gate.from !== undefined ? [gate.from] : [])];
+  const from = gate.hasPassed ? gate.from : undefined;
+  if (answers.every((each) => each === FREE)) return from ?? ALL_FREE;
+  return from === undefined ? answers : [...answers, from];
 }
 
 const UNGATED: ReadonlySet<string> = new Set(['release', 'leave', 'inspect', 'defer_readers']);
