@@ -1,4 +1,4 @@
-// npm run bench -- <suite> [--quick] [--check] [--masters 1,3,5] [--only contender,...] [--json file]
+// npm run bench -- [<suite>... | all] [--quick] [--check] [--masters 1,3,5] [--only contender,...] [--json file]
 //                         [--markdown test/benchmark/results.md] [--before folder]
 //
 // --before compares with the build of another checkout, which has to be built there.
@@ -26,11 +26,15 @@ const { values: options, positionals } = optionsOf({
   },
 });
 
+/** What compares with other libraries. */
+const COMPARISONS = ['cost', 'latency', 'waiting'];
+const ALL = 'all';
+
 const folder = new URL('suites/', import.meta.url);
 const known = (await readdir(folder)).filter((file) => file.endsWith('.mjs')).map((file) => file.slice(0, -4));
-const unknown = positionals.filter((name) => !known.includes(name));
+const unknown = positionals.filter((name) => !known.includes(name) && name !== ALL);
 if (unknown.length > 0) {
-  console.error(`There is no suite ${unknown.join(', ')}; there are: ${known.join(', ')}`);
+  console.error(`There is no suite ${unknown.join(', ')}; there are: ${known.join(', ')}, and ${ALL} of them`);
   process.exit(2);
 }
 
@@ -40,7 +44,8 @@ if (masters?.some((count) => !Number.isSafeInteger(count) || count < 1)) {
   process.exit(2);
 }
 
-const names = positionals.length > 0 ? positionals : known;
+const chosen = positionals.length > 0 ? positionals : COMPARISONS;
+const names = chosen.includes(ALL) ? known : chosen;
 
 // Before any suite is loaded. Workers inherit it.
 if (options.before) process.env.BENCH_BEFORE = resolve(options.before);
@@ -61,7 +66,7 @@ const RESULTS = new URL('results.md', import.meta.url);
 const usual = Number(/the same work took (\d+) ms/.exec(await readFile(RESULTS, 'utf8'))?.[1]);
 const version = await versionOfServer(findRedisServer());
 console.log(`${cpus().length} cores (${pinned}), Node ${process.version}, ${version}
-Two cores with nothing else to do are needed, 2 GB of memory, and about 23 minutes for all suites.`);
+Two cores with nothing else to do are needed, 2 GB of memory, and 13 minutes for ${COMPARISONS.join(', ')}.`);
 const results = {};
 let broken = 0;
 for (const name of names) {

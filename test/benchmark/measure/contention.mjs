@@ -9,8 +9,9 @@ import { latencies, Trace } from './trace.mjs';
  */
 const TTL = 1_000;
 /** Duration of the work under the lock, in milliseconds. */
-const SECTION = 1;
-const WARM_UP = 200;
+export const SECTION = 1;
+/** While commands are counted, in milliseconds. */
+const COUNTED = 300;
 /** Time after the end of a round before the benchmark frees the key for the remaining waiters, in milliseconds. */
 const GRACE = 200;
 
@@ -18,7 +19,6 @@ const GRACE = 200;
 export async function contention(bench, contenders, { processes, waiters }) {
   const scene = { processes, waiters, section: SECTION };
   const compete = async (contender, duration) => (await trace(bench, contender, scene, duration)).trace;
-  for (const contender of contenders) await compete(contender, WARM_UP);
   const rounds = await inRounds({ rounds: bench.rounds }, contenders, (contender) =>
     compete(contender, bench.duration),
   );
@@ -63,7 +63,7 @@ async function endingSoon(contending, urls, key, end) {
 async function commandsPerSection(bench, contender, scene) {
   const key = newKey(contender);
   const counter = await CommandCounter.start(bench.urls, key);
-  const { trace: found } = await trace(bench, contender, scene, Math.min(bench.duration, 500), key);
+  const { trace: found } = await trace(bench, contender, scene, COUNTED, key);
   return (await counter.stop()) / found.all;
 }
 

@@ -1,6 +1,6 @@
 import { RedisServer } from '../../../scripts/redis-servers.mjs';
 import { before, OURS } from '../contenders.mjs';
-import { contention } from '../measure/contention.mjs';
+import { contention, SECTION, trace } from '../measure/contention.mjs';
 import { median } from '../measure/figures.mjs';
 import { atLeast, atMost, exactly, figure, GOALS, printTable, times } from '../report.mjs';
 import { Pool } from '../worker/processes.mjs';
@@ -22,6 +22,9 @@ const PROCESSES = Math.max(...SCENES.map(({ processes }) => processes));
 /** Masters that have just started wait so long, in milliseconds. */
 const LONGEST_TTL = 10_000;
 
+/** In milliseconds. */
+const WARM_UP = 200;
+
 const LENGTHS = {
   usual: { rounds: 3, duration: 700 },
   quick: { rounds: 1, duration: 500 },
@@ -36,10 +39,12 @@ export async function run({ quick, masters = quick ? [1, 5] : [1, 3, 5], only })
     const contenders = all.filter((name) => !only || name === OURS || only.includes(name));
     const servers = await Promise.all(Array.from({ length: count }, () => RedisServer.start()));
     const urls = servers.map(({ url }) => url);
-    for (const contender of contenders) await pool.run('connect', { contender, urls, settings: { ttl: LONGEST_TTL } });
+    const settings = { ttl: LONGEST_TTL };
+    await Promise.all(contenders.map((contender) => pool.run('connect', { contender, urls, settings })));
     try {
       const bench = { pool, urls, ...(quick ? LENGTHS.quick : LENGTHS.usual) };
       const ping = await roundTrip(bench);
+      for (const contender of contenders) await trace(bench, contender, { ...SCENES[0], section: SECTION }, WARM_UP);
       for (const scene of SCENES) {
         const found = { masters: count, ping, ...(await contention(bench, contenders, scene)) };
         printContention(found);
