@@ -96,7 +96,7 @@ export async function descriptions() {
   return new Map([...lines].map(([, path, words]) => [posix.join('docs', path), withoutLinks(words)]));
 }
 
-/** The text of a page, with links to other pages in place of links to other files. */
+/** The text of a page, with links to other pages instead of links to other files. */
 export async function textOf([target, source], pages) {
   const text = await readFile(join(root, source), 'utf8');
   const bySource = new Map(pages.map(([to, from]) => [from, to]));

@@ -81,7 +81,7 @@ function onOne(one: Examination, surroundings: Surroundings): Finding[] {
   const twin = examined.twinOf(one);
   if (twin) {
     const what = `it is the same server as ${twin.master}: one server has one vote`;
-    return at(master, problem(what, `give the address of another, independent server in place of one of the two`));
+    return at(master, problem(what, `give the address of another, independent server instead of one of the two`));
   }
   if (fault !== undefined) return at(master, problem(fault, adviceOnFault(one)));
   const onData = [onRefusal(one), onEviction(one), onPermissions(one, guarded), onDisk(one)];

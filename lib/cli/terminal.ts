@@ -83,7 +83,7 @@ export function isReleasedByForce(masters: readonly MasterReport[]): boolean {
   return inspections.isTakenAway(revoked, masters.length);
 }
 
-// The operator may have typed the name of a key in place of that of a lock.
+// The operator may have typed the name of a key instead of that of a lock.
 export function prefixHint(resource: string, { keyPrefix }: admin.Settings): string | undefined {
   if (keyPrefix === '' || !resource.startsWith(keyPrefix) || resource === keyPrefix) return undefined;
   const [prefix, name] = [display.showNames([keyPrefix]), display.showNames([resource.slice(keyPrefix.length)])];

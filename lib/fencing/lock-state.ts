@@ -289,7 +289,7 @@ export class LockState {
       const { needed, answers } = disagreement;
       const largest = largestClaim(answers);
       const refusals = answers.filter(({ answer }) => answer?.kind === 'held' && !answer.claim).length;
-      // If a majority has another key in place of the lock's, no repetition helps.
+      // If a majority has another key instead of the lock's, no repetition helps.
       if (isLast || refusals >= quorumOf(answers.length)) throw this.#unavailable(what, needed, answers);
       if (what === 'open' && largest >= this.#number) this.#number = largest;
       else await new Promise<void>((resolve) => void clock.schedule(masterTimeout, resolve));

@@ -11,7 +11,7 @@ export interface HandlerShape {
   readonly method: Handler;
   // It has the response: Nest sends nothing of what it returns.
   readonly answersItself: boolean;
-  // If not, another function stands in the place of the method, and what it has is unknown.
+  // If not, another function replaces the method, and what it has is unknown.
   readonly isKnown: boolean;
   // A subscription of GraphQL is an async iterable, and its lock that of its beginning.
   readonly mayIterate: boolean;

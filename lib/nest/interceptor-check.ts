@@ -246,12 +246,12 @@ function isClass(value: unknown): value is NamedClass & { readonly prototype: ob
   return typeof value === 'function' && typeof value.prototype === 'object' && value.prototype !== null;
 }
 
-function nameAll(target: object, place: string): void {
+function nameAll(target: object, where: string): void {
   const interceptors: unknown = Reflect.getMetadata('__interceptors__', target);
   if (!Array.isArray(interceptors)) return;
   for (const each of interceptors) {
     if (typeof each === 'function' && LOCK_INTERCEPTOR in each) {
-      Object.assign(each, { [LOCK_INTERCEPTOR]: `LockInterceptor on ${place}` });
+      Object.assign(each, { [LOCK_INTERCEPTOR]: `LockInterceptor on ${where}` });
     }
   }
 }

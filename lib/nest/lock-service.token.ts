@@ -25,7 +25,7 @@ export function getLockServiceToken(name?: string): symbol {
   );
 }
 
-// The lock service that every module uses in place of the one that it would start. `RedlockTestingModule` provides it.
+// The lock service that every module uses instead of the one that it would start. `RedlockTestingModule` provides it.
 export function getReplacementToken(name?: string): symbol {
   return Symbol.for(`nestjs-redlock:replacement:${name ?? ''}`);
 }
@@ -55,7 +55,7 @@ export function tokenFor(where: string, options: { readonly service?: string }):
 export function checkLockService(where: string, locks: unknown): asserts locks is LockService {
   if (isLockService(locks)) return;
   const requirement =
-    'cannot lock with a mock in place of the LockService: import RedlockTestingModule.forRoot() of ' +
+    'cannot lock with a mock instead of the LockService: import RedlockTestingModule.forRoot() of ' +
     'nestjs-redlock/testing, which locks in memory, or use memoryLockService() as the replacement';
   throw new RedlockConfigError(where, locks, requirement);
 }

@@ -5,7 +5,7 @@ import type { LockService } from './lock.service.js';
 import type { RedlockModuleOptions } from './redlock-module-options.interface.js';
 import { createRedlockRuntime, type RedlockRuntime } from './redlock.runtime.js';
 
-// Nest prints it where an application imports the class in place of the result of `forRoot`.
+// Nest prints it where an application imports the class instead of the result of `forRoot`.
 export const RUNTIME_STARTER = Symbol(
   'nestjs-redlock: import RedlockModule.forRoot(...) once, in the root module, and never RedlockModule itself',
 );

@@ -323,10 +323,10 @@ export interface AuditRecord extends ForcedRelease, Target {
 // One line, whatever characters the names contain.
 export function auditLine(record: AuditRecord): string {
   const { at, by, mode, released, masters, taken, unreached, left } = record;
-  const places = `${taken.length} of ${counted(masters, 'master')} (${taken.join(', ') || 'none'})`;
+  const where = `${taken.length} of ${counted(masters, 'master')} (${taken.join(', ') || 'none'})`;
   const others = unreached.length > 0 ? `, not on ${unreached.join(', ')}` : '';
   const verb = released ? 'released' : 'failed to release';
-  return `audit: ${at} ${showNames([by])} ${verb} ${titleOf(record)} (${mode}, ${duration(left)} left) on ${places}${others}`;
+  return `audit: ${at} ${showNames([by])} ${verb} ${titleOf(record)} (${mode}, ${duration(left)} left) on ${where}${others}`;
 }
 
 /** A lock or permit that this process holds, as `LockService.held` gives it. */

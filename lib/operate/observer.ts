@@ -24,7 +24,7 @@ export interface ObservedService {
 export interface LockObserver {
   /**
    * A lock service was created. Called before all other events; the status is available afterwards. The returned
-   * observer, if any, receives all further events of this service in place of this one, so that one observer can serve
+   * observer, if any, receives all further events of this service instead of this one, so that one observer can serve
    * several services.
    */
   started?(service: ObservedService): LockObserver | undefined;

@@ -152,11 +152,16 @@ export class Connection {
   }
 
   // The answer to requests that cannot be sent.
-  unreachable(place = ''): UnreachableReply | undefined {
+  unreachable(prefix = ''): UnreachableReply | undefined {
     const { problem } = this;
     if (!problem) return undefined;
     const { isPermanent } = problem;
-    return { kind: 'unreachable', reason: place + reasonOf(problem), sent: false, ...(isPermanent && { isPermanent }) };
+    return {
+      kind: 'unreachable',
+      reason: prefix + reasonOf(problem),
+      sent: false,
+      ...(isPermanent && { isPermanent }),
+    };
   }
 
   // The answer to requests of a round that began before this connection could be used: over the one before, the address
@@ -170,12 +175,12 @@ export class Connection {
     return this.usableSince > since;
   }
 
-  // The answer to requests that failed. No secret and none of the tokens is in its reason, which begins with `place`.
-  failure(error: unknown, tokens: readonly string[], place = ''): MasterReply {
+  // The answer to requests that failed. No secret and none of the tokens is in its reason, which begins with `prefix`.
+  failure(error: unknown, tokens: readonly string[], prefix = ''): MasterReply {
     if (isReply(error)) return refusalFrom(error, [...this.secrets, ...tokens]);
     const { problem } = this;
     const reason = problem ? reasonOf(problem) : 'the connection broke before the answer came';
-    return { kind: 'unreachable', reason: place + reason, sent: true };
+    return { kind: 'unreachable', reason: prefix + reason, sent: true };
   }
 
   // Keeps reopening the connection until `close`. Resolves when the first attempt has ended.

@@ -34,7 +34,7 @@ const PRINTABLE = /^\P{C}+$/u;
 const REQUIREMENT =
   'must be a redis:// or rediss:// URL, the path of a unix socket, ioredis options or an ioredis client';
 
-// A server may take the place of another one without a restart, so that the guard cannot know what it lacks: it is off by
+// A server may replace another one without a restart, so that the guard cannot know what it lacks: it is off by
 // default.
 export function isGroup(source: unknown): boolean {
   if (isClusterSource(source)) return true;

@@ -143,7 +143,7 @@ export class MissingPermissions {
     return answer.kind === 'granted' ? { ...answer, lacks } : answer;
   }
 
-  // Takes the place of an error inside a script, which does not name the permission.
+  // Replaces an error inside a script, which does not name the permission.
   async named(error: unknown): Promise<unknown> {
     const refusal = this.context.refusalOf(error);
     if (refusal?.code !== 'NOPERM') return error;
@@ -172,8 +172,8 @@ export class MissingPermissions {
       this.met.delete('eval');
       this.isMarkerDenied = false;
       this.tried = failed.flatMap((line) => {
-        const [, place = '', message = ''] = /^(\d+) (.*)$/s.exec(line) ?? [];
-        const [command = '', name] = trials[Number(place) - 1] ?? [];
+        const [, number = '', message = ''] = /^(\d+) (.*)$/s.exec(line) ?? [];
+        const [command = '', name] = trials[Number(number) - 1] ?? [];
         const refusal = refusalOf(Object.assign(new Error(message), { name: 'ReplyError' }));
         if (refusal?.code !== 'NOPERM') return [];
         const rule = this.ruleOf(command, refusal);

@@ -96,8 +96,8 @@ function faultOfVersion(version: string | undefined): string | undefined {
 const REASON_LENGTH = 200;
 // Redis repeats the arguments of a command that it does not know.
 const ECHO = /,? with args beginning with:.*/;
-// The place of the error in the script. Valkey 9 omits the hash of the script.
-const PLACE = / script: (?:[0-9a-f]{40}, )?on @user_script.*/;
+// Where in the script the error is. Valkey 9 omits the hash of the script.
+const LOCATION = / script: (?:[0-9a-f]{40}, )?on @user_script.*/;
 // Begins the error of a server that refuses to vote because its marker can be neither read nor written.
 export const GATE_MARK = 'GATE ';
 export const FOREIGN_MARKER =
@@ -191,7 +191,7 @@ export function redactedMessageOf(error: unknown, secrets: readonly string[]): s
 function lineOf(error: unknown): string {
   const [text = ''] = messageOf(error).split(/[\r\n]/, 1);
   const line = isAtGate(error) ? text.slice(GATE_MARK.length).replace(/^WRONGTYPE.*/, FOREIGN_MARKER) : text;
-  return line.replace(ECHO, '').replace(PLACE, '').replace(NAMED_USER, 'this user has no permissions');
+  return line.replace(ECHO, '').replace(LOCATION, '').replace(NAMED_USER, 'this user has no permissions');
 }
 
 function redacted(text: string, secrets: readonly string[]): string {

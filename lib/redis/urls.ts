@@ -19,7 +19,7 @@ export function addressesIn(list: string): string[] {
     .filter((address) => address !== '');
 }
 
-// For messages. After a wrong separator, a password is in the place of a path, a host or a port.
+// For messages. After a wrong separator, a password stands where a path, a host or a port belongs.
 export function redactAddress(address: string): string {
   if (isForeign(address) || isFragment(address)) return '***';
   const text = redactUrl(address);
@@ -299,7 +299,7 @@ function parsed(text: string): URL {
     throw new UrlError('must be a redis:// or rediss:// URL and not empty: an environment variable may be missing');
   }
   if (text === 'memory') {
-    throw new UrlError("must be an address: 'memory' stands in place of the whole list, { masters: 'memory' }");
+    throw new UrlError("must be an address: 'memory' stands instead of the whole list, { masters: 'memory' }");
   }
   if (/^\[?["'`]|["'`]\]?$/.test(text)) throw new UrlError(QUOTED);
   if (/[;|\s]\s*rediss?:\/\//i.test(text)) throw new UrlError(SEPARATED);

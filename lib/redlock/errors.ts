@@ -10,7 +10,7 @@ export interface MasterReport<R extends Reply = Reply> {
 }
 
 export const BRAND = Symbol.for('nestjs-redlock:error');
-// The name under which Node looks for the text to print in place of an object.
+// The name under which Node looks for the text to print instead of an object.
 const INSPECT = Symbol.for('nodejs.util.inspect.custom');
 
 /** Base class of all errors of this library. */

@@ -9,7 +9,7 @@ import type { Extension, TellLoss } from './round.js';
 export interface Terms<L> {
   readonly resources: readonly string[];
   readonly call: CallTerms;
-  // To whom a lock of this ttl can be passed on in place of its release.
+  // To whom a lock of this ttl can be passed on instead of its release.
   successorFor(ttl: number): Successor | undefined;
   // Called once, when the lock is released or lost.
   ended(lease: L): void;

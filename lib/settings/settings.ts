@@ -82,7 +82,7 @@ export interface CallSettings {
   readonly permits: number | undefined;
   // Receives the holder that refused an attempt, if a majority named one.
   readonly refused?: (holder: LockNotAcquiredError['holder']) => void;
-  // In place of what the observers give. That such a call waits is not reported, either.
+  // Instead of what the observers give. That such a call waits is not reported, either.
   readonly listener?: { ended(held: number, loss: LockLostError | undefined): void };
   // The work may go on after a shutdown, so that its keys are not released then, but expire.
   readonly outlivesShutdown?: boolean;

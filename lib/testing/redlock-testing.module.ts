@@ -61,7 +61,7 @@ export function memoryLockService(options: MemoryLockServiceOptions = {}): LockS
  * @param locks serves all its methods, including those that name another service; default: a new `memoryLockService()`
  * @returns the same object
  * @throws {RedlockConfigError} if the object has no `@WithLock` method, for an invalid option of `@WithLock`, and for a
- * mock in place of `locks`
+ * mock instead of `locks`
  */
 export function withLocks<T extends object>(object: T, locks: LockService = memoryLockService()): T {
   if (typeof object !== 'object' || (object as T | null) === null) {
@@ -95,7 +95,7 @@ const MEMORY_RUNTIME = Symbol(
 
 /**
  * Real locks on masters in memory, for the module of a test: injected services, `@WithLock` and `LockInterceptor` work
- * without Redis. Beside a `RedlockModule` of the application it takes the place of that module's lock service, which
+ * without Redis. Beside a `RedlockModule` of the application it replaces that module's lock service, which
  * then opens no connection.
  */
 @Module({})

@@ -63,7 +63,7 @@ const SILENT = { log: () => undefined, warn: () => undefined, error: () => undef
 const BROKEN: Record<string, () => Promise<unknown>> = {
   'the spec of `nest g service`': () => compile(OrderService).compile(),
   'an object made with `new`': () => new OrderService().ship(),
-  'a mock in place of the lock service': async () => {
+  'a mock instead of the lock service': async () => {
     const module = await compile(OrderService)
       .useMocker(() => ({}))
       .compile();

@@ -161,7 +161,7 @@ describe('Hostile options', () => {
       expect((await refusalOf(start)).option).toBe(option);
     });
 
-    it('are refused with nothing in place of the options of forRootAsync', async () => {
+    it('are refused with nothing instead of the options of forRootAsync', async () => {
       expect((await refusalOf(() => RedlockModule.forRootAsync(untyped(null)))).option).toBe('options');
     });
 

@@ -244,7 +244,7 @@ describe('LockInterceptor over HTTP', () => {
       ['answers-partly/7', 409, ''],
       ['redirects/7', 409, '{"statusCode":409,"message":"Conflict"}'],
       ['reports/7', 409, '{"statusCode":409,"message":"Conflict"}'],
-    ])('answers in place of the handler, also of one that sends its own response: %s', async (path, status, body) => {
+    ])('answers instead of the handler, also of one that sends its own response: %s', async (path, status, body) => {
       const lock = await occupy('7');
       const response = await get(path, { redirect: 'manual' });
       expect([response.status, await response.text(), handled]).toEqual([status, body, []]);

@@ -275,7 +275,7 @@ describe('The text that a user sees explains a mistake in the masters:', () => {
     [
       "'memory' in a list",
       masters('memory'),
-      `be an address: 'memory' stands in place of the whole list, { masters: 'memory' }, got "memory"`,
+      `be an address: 'memory' stands instead of the whole list, { masters: 'memory' }, got "memory"`,
     ],
     ['an env file with quotes', masters('"redis://a:1', ' redis://b:1"'), `${QUOTED}, got "***"`],
     ['semicolons in a list', masters('redis://a:1;redis://b:1'), `${SEPARATED}, got "redis://***"`],
@@ -352,7 +352,7 @@ describe('The text that a user sees explains a mistake in a method under @WithLo
     ],
     ['ttl 5 for seconds', method('a', 5), ": ttl must be from 10 to 2147483647 ms: for seconds, write '5s', got 5"],
     ["ttl '10 seconds'", method('a', '10 seconds'), `: ttl ${DURATION}, got "10 seconds"`],
-    ['options in place of the ttl', method('a', { ttl: { ttl: '10s' } }), `: ttl ${DURATION}, got an object (Object)`],
+    ['options instead of the ttl', method('a', { ttl: { ttl: '10s' } }), `: ttl ${DURATION}, got an object (Object)`],
   ]);
   explains('RedlockConfigError: @WithLock on Orders.run: key must ', [
     ['no key', method(), 'be a non-empty string or a non-empty array of them, got undefined'],

@@ -172,9 +172,9 @@ describe('The testing module', () => {
     });
   });
 
-  describe('A mock in place of the lock service', () => {
+  describe('A mock instead of the lock service', () => {
     const REMEDY =
-      /cannot lock with a mock in place of the LockService.*RedlockTestingModule\.forRoot\(\).*memoryLockService/;
+      /cannot lock with a mock instead of the LockService.*RedlockTestingModule\.forRoot\(\).*memoryLockService/;
 
     it.each<[string, (token: unknown) => unknown]>([
       ['an empty object', () => ({})],
@@ -211,7 +211,7 @@ describe('The testing module', () => {
   }
 });
 
-describe('A lock service that a test puts in place of the real one', () => {
+describe('A lock service that a test puts instead of the real one', () => {
   it('is injected and locks methods and handlers, and no connection is opened', async () => {
     const locks = memoryLockService();
     const testing = Test.createTestingModule({ imports: [AppModule] })

@@ -8,7 +8,7 @@ import { Locks } from './support/locks.js';
 type Work = (...args: unknown[]) => Promise<unknown>;
 const dataSource = { transaction: async (work: () => Promise<unknown>) => work() };
 
-/** A decorator as in typeorm-transactional: a function in place of the method, with its metadata and its name. */
+/** A decorator as in typeorm-transactional: a function instead of the method, with its metadata and its name. */
 const wrapping =
   (around: (work: Work) => Work): MethodDecorator =>
   (_, __, descriptor: PropertyDescriptor) => {

@@ -15,7 +15,7 @@ describe.each(fencedDatabases().map((database) => [database.name, database] as c
   const arena = shared(() => Arena.open(database));
   beforeEach(() => arena().reset());
 
-  it('a fence by a pool in place of its transaction is refused, and says so', async () => {
+  it('a fence by a pool instead of its transaction is refused, and says so', async () => {
     const pool: { query(sql: string, params: string[]): Promise<unknown>; end(): Promise<void> } = isPostgres
       ? new pg.Pool({ connectionString: arena().url })
       : createPool(arena().url);

@@ -8,7 +8,7 @@ export interface NoteOptions {
   readonly losses: number;
   /** All masters have an old entry at first. */
   readonly written?: boolean;
-  /** A lost master comes back with the old entry, in place of none. */
+  /** A lost master comes back with the old entry, instead of none. */
   readonly stale?: boolean;
   /** Losses go on when a majority has lost the value that was confirmed last. */
   readonly majorityLost?: boolean;

@@ -83,7 +83,7 @@ export class Skipping {
     return 1;
   }
 
-  // @ts-expect-error the caller would get undefined in place of a number
+  // @ts-expect-error the caller would get undefined instead of a number
   @WithLock('a', { onLocked: 'skip' })
   async always(): Promise<number> {
     return 1;

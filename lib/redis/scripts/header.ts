@@ -33,14 +33,14 @@ export const AT_GATE = quoted(GATE_MARK);
 // What follows the secret part of a token: see `redlock/holder.ts`. Patterns in Lua have no count.
 export const HOLDER_PATTERN = `'^${'[%w_-]'.repeat(TOKEN_LENGTH)}(@[0-9a-z]+@[!-~]+)$'`;
 // Where a report has them: its first value is the time.
-export const RUN_PLACE = placeOf('run_id');
-export const ROLE_PLACE = placeOf('role');
-export const MODE_PLACES = list([placeOf('redis_mode'), placeOf('server_mode')].map(String));
+export const RUN_INDEX = indexOf('run_id');
+export const ROLE_INDEX = indexOf('role');
+export const MODE_INDEXES = list([indexOf('redis_mode'), indexOf('server_mode')].map(String));
 export const INFO_SECTIONS = list(
   Object.entries(SECTIONS).map(([section, fields]) => list([quoted(section), list(fields.map(quoted))])),
 );
 
-function placeOf(field: InfoField): number {
+function indexOf(field: InfoField): number {
   return INFO_FIELDS.indexOf(field) + 2;
 }
 

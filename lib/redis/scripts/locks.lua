@@ -109,7 +109,7 @@ local requests = string.sub(what, 1, 1) == '[' and cjson.decode(what) or { { wha
 for _, request in ipairs(requests) do
   -- An error of one request does not affect the others.
   local done, answer = pcall(carry_out, unpack(request))
-  -- Before Redis 7 an error is a text that begins with its place.
+  -- Before Redis 7 an error is a text that begins with its line.
   if not done and type(answer) == 'string' then answer = { err = (string.gsub(answer, '^.-user_script: ?%d+: ', '')) } end
   answers[#answers + 1] = answer
   if answer == FREE then free = free + 1 end

@@ -4,7 +4,7 @@
 // A number, which a client decodes in half the time of a word.
 // Protocol 4.6
 export const FREE = 1;
-// In place of all answers, each of which would be FREE, where none has passed the gate. No number: what stands between may
+// Instead of all answers, each of which would be FREE, where none has passed the gate. No number: what stands between may
 // answer with one.
 export const ALL_FREE = 'all free';
 // The keys were set or released while other processes wait for one of them.

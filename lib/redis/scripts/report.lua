@@ -17,8 +17,8 @@ for _, section in ipairs(INFO_SECTIONS) do
 end
 if marker == '' then return report end
 local is_first, wait, from, cause = true, nil, nil, nil
-local is_suitable = report[RUN_PLACE] ~= '' and report[ROLE_PLACE] == 'master'
-for _, place in ipairs(MODE_PLACES) do is_suitable = is_suitable and report[place] ~= 'cluster' end
+local is_suitable = report[RUN_INDEX] ~= '' and report[ROLE_INDEX] == 'master'
+for _, index in ipairs(MODE_INDEXES) do is_suitable = is_suitable and report[index] ~= 'cluster' end
 if max_ttl and is_suitable then
   -- @include gate
 end

@@ -1,5 +1,5 @@
--- Reads, opens and writes the state of a lock. A script of its own: a state is opened once in a lock, and not worth a
--- place in the script of the locks. All names are in ARGV, as there.
+-- Reads, opens and writes the state of a lock. A script of its own: a state is opened once in a lock, too rarely for the script
+-- of the locks. All names are in ARGV, as there.
 -- ARGV: as unpacked below. `marker` is empty without the restart guard, `expected` what the holder knows of it, `life` is in
 -- milliseconds. A reading without a lock has no gate.
 -- Reply: the status, `from` of the marker and the entry; or the status and the larger claim, or the rest of the wait.

@@ -89,8 +89,8 @@ export function register(tree: Tree, { logger }: SchematicContext, project: Proj
     tree.overwrite(module.path, edit.text);
     return true;
   }
-  const place = module ? `${module.path} is not changed` : 'The root module is not found';
-  logger.warn(`${place}: ${'unusual' in edit ? edit.unusual : ''}. Please add this by hand:\n\n${byHand(project)}\n`);
+  const problem = module ? `${module.path} is not changed` : 'The root module is not found';
+  logger.warn(`${problem}: ${'unusual' in edit ? edit.unusual : ''}. Please add this by hand:\n\n${byHand(project)}\n`);
   return false;
 }
 

@@ -1,7 +1,7 @@
 /**
  * Judges what the instances of an election wrote.
  *
- * @param lines their events in any order: `{ event, instance, term, at }`, and of `leads` `before` and `after` in place of
+ * @param lines their events in any order: `{ event, instance, term, at }`, and of `leads` `before` and `after` instead of
  * `at`: the clock before and after `isLeader` was read as true
  * @param kills the leaders that were killed: `{ instance, at }`
  */

@@ -222,7 +222,7 @@ const CASES: readonly Case[] = [
   ['runs a later tick than the due one if it has passed', due(2, after(1), T(3)), run(3), CATCH_UP],
   // No record.
   ['runs the due tick of a job without a record', { due: T(2), time: T(2, HOUR / 2) }, run(2)],
-  ['stores a baseline in place of old ticks', { time: T(2, TOLERANCE) }, mark(2, 'baseline'), CATCH_UP],
+  ['stores a baseline instead of old ticks', { time: T(2, TOLERANCE) }, mark(2, 'baseline'), CATCH_UP],
   ['runs no tick that came due a moment before the first start', { time: T(2, 1) }, mark(2, 'baseline'), CATCH_UP],
   // Lost records.
   ['runs a tick that is later than the loss', lost(5, due(6, after(1))), run(6)],

@@ -10,7 +10,7 @@ class Mocked {
 jest.unstable_mockModule('ioredis', () => ({ Redis: Mocked, Cluster: Mocked }));
 const { masterFrom } = await import('../../../lib/redis/master-source.js');
 
-it.each(['redis://a', 'redis+cluster://a:1,b:1'])('A mock in place of ioredis is named for %s', (url) =>
+it.each(['redis://a', 'redis+cluster://a:1,b:1'])('A mock instead of ioredis is named for %s', (url) =>
   expect(() => masterFrom('masters[0]', url, contextOf())).toThrow(
     "masters[0] needs ioredis, and this process has a mock of it: remove jest.mock('ioredis')",
   ),

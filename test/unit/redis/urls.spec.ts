@@ -109,7 +109,7 @@ it.each([
   [{ ...GROUP, tls: {} }, 'redis+sentinel://a:26379,[::1]:1/my%20locks'],
   [{ ...GROUP, sentinelTLS: {} }, 'redis://PRIMARY:6379'],
   [{ sentinels: [{ host: 's' }], host: 'localhost', port: 6379 }, 'redis://PRIMARY:6379'],
-])('The URL of a master for the command line has placeholders in place of credentials: %j', (options, url) =>
+])('The URL of a master for the command line has placeholders instead of credentials: %j', (options, url) =>
   expect(placeholderUrlOf(options)).toBe(url),
 );
 

@@ -49,7 +49,7 @@ describe('A fence', () => {
     await expect(fence(lock, never)).rejects.toThrow(/"stock" has a shared lock, which has no fencing token: take an/);
   });
 
-  it.each([undefined, null, {}, 'stock:teapot'])('refuses %j in place of a lock', async (lock) => {
+  it.each([undefined, null, {}, 'stock:teapot'])('refuses %j instead of a lock', async (lock) => {
     await expect(fence(lock as Lock, never)).rejects.toMatchObject({ code: 'LOCK_CONFIG', option: 'lock' });
   });
 

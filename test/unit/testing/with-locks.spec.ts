@@ -62,7 +62,7 @@ describe('withLocks', () => {
     ['an object without @WithLock', { orders: 1 }, /^withLocks needs an object whose class has a @WithLock method/],
   ])('refuses %s', (_, object, message) => expect(() => withLocks(object as object)).toThrow(message));
 
-  it('refuses a mock in place of the lock service, and names the remedy', () => {
+  it('refuses a mock instead of the lock service, and names the remedy', () => {
     const mock = { hold: () => undefined, check: () => undefined };
     expect(() => withLocks(new OrderService('ship'), mock as never)).toThrow(
       /^@WithLock on OrderService.ship cannot lock with a mock.*memoryLockService\(\)/,
