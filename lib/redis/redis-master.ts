@@ -16,7 +16,7 @@ import { isPlain } from './request-encoding.js';
 import { Connection } from './connection.js';
 import { reasonOf } from './connection-problem.js';
 import { placeholderUrlOf } from './doctor-command.js';
-import { isReply, parseServerIdentity, refusalFrom, type ServerIdentity } from './replies.js';
+import { isReply, parseServerIdentity, refusalFrom, type ServerIdentity, UNEXPECTED } from './replies.js';
 import { MissingPermissions } from './permissions.js';
 import { Recognition } from './recognition.js';
 import { isStateRequest, RedisOperator, type ServerOperator } from './redis-state.js';
@@ -206,7 +206,8 @@ export class RedisMaster implements Master, CalledServer {
   private set(request: AcquireRequest, asked: PendingRequest): void {
     this.client.call('set', [...request.keys, request.token, 'PX', String(Math.ceil(request.ttl)), 'NX']).then(
       (value) => {
-        if (value !== null) asked.reply(GRANTED);
+        if (value === 'OK') asked.reply(GRANTED);
+        else if (value !== null) asked.reply(UNEXPECTED);
         else if (request.withdrawn) asked.reply(HELD);
         else new ServerCall(this, [asked]).run();
       },

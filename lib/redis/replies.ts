@@ -111,9 +111,6 @@ const NAMED_USER = /\bUser .+ has no permissions/;
 // The wordings of servers have no secret in them, and a password such as "user" would hide what they say.
 const MISSING_PERMISSION = /^NOPERM (?:this user has no permissions|No permissions to |The user executing the script )/;
 
-// In milliseconds, by the clock of the server.
-const FROM = /^\d+$/;
-
 // The values for so many requests, and `from` behind them; `undefined` for anything else, which what stands between may
 // answer.
 export function valuesFrom(reply: unknown, requests: number): readonly unknown[] | undefined {
@@ -123,9 +120,10 @@ export function valuesFrom(reply: unknown, requests: number): readonly unknown[]
 }
 
 function allFree(reply: string, requests: number): readonly unknown[] | undefined {
+  if (!reply.startsWith(WORDS.ALL_FREE)) return undefined;
   const values = Array<unknown>(requests).fill(WORDS.FREE);
-  if (FROM.test(reply)) values.push(reply);
-  else if (reply !== WORDS.ALL_FREE) return undefined;
+  const from = reply.slice(WORDS.ALL_FREE.length);
+  if (from !== '') values.push(from);
   return values;
 }
 
@@ -138,7 +136,7 @@ export function replyFrom(reply: unknown): MasterReply {
   return (typeof reply === 'string' && fromText(reply)) || UNEXPECTED;
 }
 
-const UNEXPECTED: RefusedReply = Object.freeze({ kind: 'refused', code: 'ERR', reason: 'unexpected reply' });
+export const UNEXPECTED: RefusedReply = Object.freeze({ kind: 'refused', code: 'ERR', reason: 'unexpected reply' });
 
 // The word and what follows come as one string: one version of the client misreads large integers.
 function fromText(reply: string): MasterReply | undefined {

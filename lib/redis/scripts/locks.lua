@@ -4,7 +4,7 @@
 -- ARGV: the name of the marker (empty without the guard), the `maxTtl` of the process, the name of the counters, and the
 -- request: its name, with its parts in the further arguments, or a list as JSON.
 -- Reply: an answer for each request, then `from` of the marker if one of them passed the gate. If all answers are FREE, as
--- they mostly are, `from` alone, or ALL_FREE where none has passed: a client spends more on a list than on all else.
+-- they mostly are, ALL_FREE with `from` in one text: a client spends more on a list than on all else.
 
 local call, pcall_redis = redis.call, redis.pcall
 local marker, max_ttl, counters, what = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -51,7 +51,7 @@ elseif what == 'part' then
   local key, token, queue = unpack(ARGV, 5)
   -- @include release-shared-one
 end
-if answer == FREE then return from or ALL_FREE end
+if answer == FREE then return ALL_FREE .. (from or '') end
 if answer then return { answer, from } end
 
 -- They give nothing: they delete what is the caller's own, or write what only refuses others.
@@ -115,6 +115,6 @@ for _, request in ipairs(requests) do
   if answer == FREE then free = free + 1 end
 end
 if wait ~= 0 then from = nil end
-if free == #requests then return from or ALL_FREE end
+if free == #requests then return ALL_FREE .. (from or '') end
 answers[#answers + 1] = from
 return answers

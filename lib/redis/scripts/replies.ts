@@ -4,9 +4,8 @@
 // A number, which a client decodes in half the time of a word.
 // Protocol 4.6
 export const FREE = 1;
-// Instead of all answers, each of which would be FREE, where none has passed the gate. No number: what stands between may
-// answer with one.
-export const ALL_FREE = 'all free';
+// All answers are FREE. `from` of the marker follows if one of them passed the gate.
+export const ALL_FREE = 'all free ';
 // The keys were set or released while other processes wait for one of them.
 export const FREE_WITH_WAITERS = 'free, awaited';
 // Another token holds a key. Its remaining milliseconds follow, the number of waiters if that was asked, and its holder.

@@ -103,7 +103,7 @@ function answerAll(server: Executor, [marker = '', maxTtl, counters = '', ...wha
     }
   });
   const from = gate.hasPassed ? gate.from : undefined;
-  if (answers.every((each) => each === FREE)) return from ?? ALL_FREE;
+  if (answers.every((each) => each === FREE)) return ALL_FREE + (from ?? '');
   return from === undefined ? answers : [...answers, from];
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { MasterReply, MasterRequest } from '../../../lib/masters/master.interface.js';
+import { UNEXPECTED } from '../../../lib/redis/replies.js';
 import { ALL_FREE, FREE } from '../../../lib/redis/scripts/replies.js';
 import { acquiring, inspecting, releasing } from '../../support/ask.js';
 import { fakeMaster, replyError } from '../support/fake-client.js';
@@ -85,7 +86,7 @@ describe('The answers of one call', () => {
   });
 
   it.each([
-    ['the moment of the marker alone', '1700000000005', /-1700000000005$/],
+    ['one text with the moment of the marker', `${ALL_FREE}1700000000005`, /-1700000000005$/],
     ['one word, if none has passed the gate', ALL_FREE, /-\d+$/],
   ])('may be %s, if all are granted', async (_, answer, marker) => {
     const { clock, ask, answers, last, master } = await rig();
@@ -128,6 +129,7 @@ describe('The answers of one call', () => {
     ['nothing', null],
     ['a number', 1],
     ['a text', 'OK'],
+    ['a number as text', '1700000000005'],
     ['too few answers', []],
     ['too many answers', [FREE, '5', '5']],
     ['an answer of another kind', [{}, '5']],
@@ -138,5 +140,22 @@ describe('The answers of one call', () => {
     await clock.settle();
     expect(answers).toMatchObject([{ kind: 'refused', reason: expect.stringMatching(/^unexpected reply/) }]);
     expect(master.isQuarantined).toBe(false);
+  });
+});
+
+describe('The answer to SET, as which a lock is acquired without the restart guard,', () => {
+  it.each([
+    ['grants it', 'OK', { kind: 'granted' }],
+    ...['QUEUED', 0, '', []].map((odd) => ['does not if something in between gives it', odd, UNEXPECTED] as const),
+  ])('%s: %j', async (_, answer, expected) => {
+    const { clock, connect, last, master } = fakeMaster({ restartGuard: false });
+    await connect();
+    const answers: MasterReply[] = [];
+    master.ask(acquiring(['a'], 'x'), (each) => answers.push(each));
+    await clock.settle();
+    expect(last().name).toBe('set');
+    last().resolve(answer);
+    await clock.settle();
+    expect(answers).toEqual([expected]);
   });
 });
