@@ -31,15 +31,19 @@ export function objectsOf(discovery: Discovery, modules: ModuleRef): Application
   return { providers, controllers, enhancers, given: given.filter(isObject) };
 }
 
-const SCANNER = new MetadataScanner();
 const ENHANCERS = ['__guards__', '__interceptors__', '__pipes__', '__exceptionFilters__'];
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
+// A scanner keeps all that it has seen, and a class that Nest makes for each module keeps the application.
+export function methodNamesOf(prototype: object): string[] {
+  return new MetadataScanner().getAllMethodNames(prototype);
+}
+
 function decoratedWith(wrapper: Wrapper): readonly unknown[] {
   const prototype = prototypeOf(wrapper);
   if (typeof prototype?.constructor !== 'function') return [];
-  const methods = SCANNER.getAllMethodNames(prototype).map((name) => Reflect.get(prototype, name) as object);
+  const methods = methodNamesOf(prototype).map((name) => Reflect.get(prototype, name) as object);
   return [prototype.constructor, ...methods].flatMap((target) =>
     ENHANCERS.flatMap((key) => (Reflect.getMetadata(key, target) as unknown[] | undefined) ?? []),
   );

@@ -1,6 +1,7 @@
 import { type ExecutionContext, StreamableFile } from '@nestjs/common';
-import { MetadataScanner } from '@nestjs/core';
 import { Readable } from 'node:stream';
+import { setTimeout } from 'node:timers/promises';
+import { methodNamesOf } from './application-objects.js';
 import type { Handler } from './handler-calls.js';
 import type { HttpExchange } from './http-exchange.js';
 
@@ -17,7 +18,8 @@ export interface HandlerShape {
   readonly mayIterate: boolean;
 }
 
-const SCANNER = new MetadataScanner();
+// Milliseconds between two looks at a stream that does not tell when it has closed.
+const UNTOLD = 20;
 // The first parts of the keys of Nest's metadata of parameters: those of `@Res` and `@Next`.
 const RESPONSE = /^[12]:/;
 // What `@Redirect`, `@Render` and `@Sse` leave on a method.
@@ -28,7 +30,7 @@ export function handlerOf(context: ExecutionContext): HandlerShape {
   const prototype = owner.prototype as object;
   // A decorator may have replaced the method by a function of another name.
   const isHandler = (name: string): boolean => Reflect.get(prototype, name) === handler;
-  const found = SCANNER.getAllMethodNames(prototype).find(isHandler);
+  const found = methodNamesOf(prototype).find(isHandler);
   const name = found ?? handler.name.replace(/^bound /, '');
   const parameters = (Reflect.getMetadata('__routeArguments__', owner, name) ?? {}) as object;
   const answersItself =
@@ -87,11 +89,17 @@ export async function stopped(given: unknown): Promise<void> {
     await new Promise(setImmediate);
     // Nest 11 leaves it open.
     if (given !== source) source.destroy();
-    if (source.destroyed && !source.closed) await new Promise((resolve) => source.once('close', resolve));
+    if (source.destroyed) await closed(source);
   } else if (isAsyncIterable(source)) {
     await new Promise(setImmediate);
     await (source as Partial<AsyncGenerator>).return?.(undefined);
   }
+}
+
+// A stream with `emitClose: false` does not tell of it.
+async function closed(source: Readable): Promise<void> {
+  const told = new Promise((resolve) => source.once('close', resolve));
+  while (!source.closed) await Promise.race([told, setTimeout(UNTOLD, undefined, { ref: false })]);
 }
 
 // A stream with its own reader is one of a value that is sent as a whole, as far as Nest knows.

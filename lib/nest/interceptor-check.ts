@@ -1,7 +1,7 @@
-import { ApplicationConfig, type DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { ApplicationConfig, type DiscoveryService } from '@nestjs/core';
 import 'reflect-metadata';
 import { RedlockConfigError } from '../settings/config.error.js';
-import { prototypeOf, type Wrapper } from './application-objects.js';
+import { methodNamesOf, prototypeOf, type Wrapper } from './application-objects.js';
 import { decoratorOf } from './declared-methods.js';
 import { type Fate, type HandlerKind, HANDLERS, KNOWN_METADATA, type Method } from './handlers.js';
 import { declarationsOf, methodOf, ownerOf } from './lock-declarations.js';
@@ -10,7 +10,6 @@ import { declarationsOf, methodOf, ownerOf } from './lock-declarations.js';
 // copies of this package recognize each other's classes.
 export const LOCK_INTERCEPTOR = Symbol.for('nestjs-redlock:lock-interceptor');
 
-const SCANNER = new MetadataScanner();
 // Since Nest 12, which this tells from Nest 11: neither package shows its version.
 const RUNS_FOR_GATEWAYS = 'getGlobalPreRequestHooks' in ApplicationConfig.prototype;
 const OF_CONTROLLERS = ['path', 'microservices:handler_type'];
@@ -191,7 +190,7 @@ function methodsOf({ prototype, isController, isEnhancer }: ExaminedClass, field
   const owner: unknown = prototype.constructor;
   if (typeof owner !== 'function') return [];
   const declarations = declarationsOf(prototype);
-  return SCANNER.getAllMethodNames(prototype).map((name) => {
+  return methodNamesOf(prototype).map((name) => {
     const method = Reflect.get(prototype, name) as object;
     const found: Method = { owner, prototype, name, method, isController, isEnhancer };
     const kinds = HANDLERS.filter((kind) => kind.is(found));
@@ -232,7 +231,7 @@ export function nameInterceptors(discovery: DiscoveryService): void {
     const owner: unknown = metatype;
     if (!isClass(owner)) continue;
     nameAll(owner, owner.name);
-    for (const name of SCANNER.getAllMethodNames(owner.prototype)) {
+    for (const name of methodNamesOf(owner.prototype)) {
       nameAll(Reflect.get(owner.prototype, name) as object, `${owner.name}.${name}`);
     }
   }

@@ -273,6 +273,13 @@ class Endings {
     return new StreamableFile(stream);
   }
 
+  @Get('untold')
+  untold(): StreamableFile {
+    const destroy = (error: Error | null, closed: (error: Error | null) => void): void =>
+      void work.promise.then(() => closed(error));
+    return new StreamableFile(Object.assign(Readable.from(['all'], { emitClose: false }), { _destroy: destroy }));
+  }
+
   @Get('generator')
   async *generator(): AsyncGenerator {
     yield* stream;
@@ -578,6 +585,14 @@ describe.each(SERVERS)('The lock of a request on $server', ({ version, adapter }
     stream.destroy(new Error('broken'));
     // What is piped by hand does not end the response.
     if (path === 'live') client.leave();
+    await expectReleased();
+  });
+
+  it('ends with a stream that has closed without an event', async () => {
+    client.send('/untold');
+    await client.receives('all');
+    await expectHeld();
+    work.resolve();
     await expectReleased();
   });
 
