@@ -55,7 +55,7 @@ function isThenable(value: unknown): boolean {
 function runsLater(value: object): boolean {
   // It is awaited, whatever else can be done with it, and then its result is examined.
   if (isThenable(value)) return false;
-  if (Array.isArray(value)) return isThenable(value[0]);
+  if (Array.isArray(value)) return value.some(isThenable);
   if (Symbol.asyncIterator in value || isObservable(value) || value instanceof StreamableFile) return true;
   if (Symbol.iterator in value && 'next' in value) return true;
   // A stream that can only be written, such as the response of Express, has a `pipe`, too.

@@ -341,11 +341,14 @@ describe('Work under a lock', () => {
     await expect(memoryLockService().withLock('a', work)).rejects.toThrow(refusal);
   });
 
-  it('is refused if it returns a list of promises, which nothing awaits under the lock', async () => {
+  it.each([
+    ['of promises', [1, 2]],
+    ['with a promise', [0, 1]],
+  ])('is refused if it returns a list %s, which nothing awaits under the lock', async (_, list) => {
     const refusal =
       /^withLock cannot lock what runs after the method has returned: await its promises, as by Promise.all/;
-    const work = async () =>
-      [1, 2].map(async (each) => Promise.reject(new Error(`${each} failed, and ends no process`)));
+    const failing = async (each: number) => Promise.reject(new Error(`${each} failed, and ends no process`));
+    const work = async () => list.map((each) => (each === 0 ? each : failing(each)));
     await expect(memoryLockService().withLock('a', work)).rejects.toThrow(refusal);
   });
 
