@@ -15,11 +15,16 @@ const PEERS = {
   'effect-distributed-lock': 1,
 };
 
-export const isPeer = (contender) => contender in PEERS;
+export const isPeer = (contender) => Object.hasOwn(PEERS, contender);
+
+/** With a retry delay that suits a section of one millisecond, which is what `waiting` has. */
+export const TUNED = ['redlock5', 'redis-kit', 'redlock-universal'].map((peer) => `${peer}-10ms`);
 
 /** Whether `--only` may name it. */
-export const isContender = (name) =>
-  name === FLOOR || name === BEFORE || name === OURS || name === PLAIN || isPeer(name.replace(/-10ms$/, ''));
+export const isContender = (name, suites) =>
+  [FLOOR, OURS, PLAIN, ...before].includes(name) ||
+  isPeer(name) ||
+  (suites.includes('waiting') && TUNED.includes(name));
 
 /**
  * The contenders for this number of masters, restricted by `only`. The floor always takes part, because the results of

@@ -4,9 +4,10 @@
 // --before compares with the build of another checkout, which has to be built there.
 // Contenders alternate round by round in one run on one machine. Compare ratios, not figures of different runs.
 import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { prepare } from './prepare.mjs';
 import { optionsOf } from '../../scripts/options.mjs';
@@ -50,9 +51,19 @@ const names = chosen.includes(ALL) ? known : chosen;
 // Before any suite is loaded. Workers inherit it.
 if (options.before) process.env.BENCH_BEFORE = resolve(options.before);
 const { isContender } = await import('./contenders.mjs');
-const strangers = options.only?.split(',').filter((name) => !isContender(name)) ?? [];
-if (strangers.length > 0) {
-  console.error(`There is no contender ${strangers.join(', ')}`);
+const strangers = options.only?.split(',').filter((name) => !isContender(name, names)) ?? [];
+const paths = { markdown: options.markdown, json: options.json && dirname(options.json) };
+const mistakes = [
+  ...strangers.map((name) => `There is no contender ${name} in ${names.join(', ')}`),
+  ...(options.before && !existsSync(resolve(options.before, 'dist/esm/index.js'))
+    ? [`--before ${options.before} is not built: npm run build`]
+    : []),
+  ...Object.entries(paths).flatMap(([option, path]) =>
+    path && !existsSync(path) ? [`--${option}: ${path} does not exist`] : [],
+  ),
+];
+if (mistakes.length > 0) {
+  console.error(mistakes.join('\n'));
   process.exit(2);
 }
 await prepare();
@@ -100,7 +111,8 @@ function speed() {
 }
 
 function pageOf(name, tables, work) {
-  const command = `npm run bench -- ${name}${options.quick ? ' --quick' : ''} --markdown test/benchmark/results.md`;
+  const given = ['masters', 'only'].map((option) => (options[option] ? ` --${option} ${options[option]}` : ''));
+  const command = `npm run bench -- ${name}${options.quick ? ' --quick' : ''}${given.join('')} --markdown ${options.markdown}`;
   const machine = `on ${cpus().length} cores (${pinned}), Node ${process.version}, ${version}`;
   const took = `always the same work took ${Math.round(work.median)} ms`;
   // A comparison with another build is for contributors.

@@ -1,15 +1,11 @@
 import { RedisServer } from '../../../scripts/redis-servers.mjs';
-import { before, OURS } from '../contenders.mjs';
+import { before, OURS, TUNED } from '../contenders.mjs';
 import { contention, SECTION, trace } from '../measure/contention.mjs';
 import { median } from '../measure/figures.mjs';
 import { atLeast, atMost, exactly, figure, GOALS, printTable, times } from '../report.mjs';
 import { Pool } from '../worker/processes.mjs';
 
-/** With their defaults, and with a retry delay that suits a section of one millisecond. */
-const PEERS = [
-  ...['redlock5', 'redlock5-10ms', 'redis-kit', 'redis-kit-10ms', 'redlock-universal', 'redlock-universal-10ms'],
-  'redis-semaphore',
-];
+const PEERS = [...TUNED.flatMap((tuned) => [tuned.replace('-10ms', ''), tuned]), 'redis-semaphore'];
 /** Compared with one master only. */
 const OF_ONE_MASTER = ['effect-distributed-lock'];
 

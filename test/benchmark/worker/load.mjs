@@ -49,7 +49,7 @@ export async function cycles(contender, { count = Infinity, duration = Infinity,
 }
 
 /** A slow contender does not make it last longer, in milliseconds. */
-const LONGEST_WARM_UP = 5_000;
+const LONGEST_WARM_UP = 10_000;
 
 /** Acquires and releases `count` locks with the given number of callers, so that the code is compiled. */
 export async function warmUp(contender, { callers, count, ttl }) {
