@@ -177,7 +177,7 @@ export function describeReply(answer: Reply | undefined): string {
       if (!answer.sent) return 'silent, not asked';
       return `no answer in time${answer.blocked === undefined ? '' : `, while this process was blocked for ${answer.blocked} ms`}`;
     case 'quarantined':
-      return `${answer.reason} before it votes (see restartGuard)`;
+      return `${answer.reason}, then votes by itself (see restartGuard)`;
     case 'refused':
       return `${answer.code} ${answer.reason}`.trim();
   }

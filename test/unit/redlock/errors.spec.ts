@@ -42,7 +42,7 @@ describe('An error', () => {
   it('says how long a master waits before it votes', () => {
     const answer = { kind: 'quarantined', reason: 'waits 9.8 s after a restart', remaining: 9_800 } as const;
     const { message } = new QuorumUnavailableError('lock "a"', ['a'], [{ master: 'a:1', answer }], 1, 1);
-    expect(message).toContain('(a:1: waits 9.8 s after a restart before it votes (see restartGuard))');
+    expect(message).toContain('(a:1: waits 9.8 s after a restart, then votes by itself (see restartGuard))');
   });
 
   it.each([
