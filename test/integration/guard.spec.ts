@@ -145,7 +145,9 @@ describe('Masters with the guard', () => {
   it('wait for `maxTtl` when they are new, say so, and are asked by a call that waits as soon as they vote', async () => {
     const error: unknown = await contender.acquire('x', TTL, { wait: 0 }).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(QuorumUnavailableError);
-    expect(String(error)).toMatch(/waits \d+(?:\.\d)? m?s because it is new, then votes by itself \(see restartGuard\)/);
+    expect(String(error)).toMatch(
+      /waits \d+(?:\.\d)? m?s because it is new, then votes by itself \(see restartGuard\)/,
+    );
     expect(contender.redlock.masters.status()).toMatchObject({ canVote: false });
     const lock = await contender.acquire('x', TTL, { wait: '30s' });
     expect(lock.isHeld).toBe(true);
