@@ -160,7 +160,8 @@ export class ModelPair implements AsyncDisposable {
   private comparable(reply: unknown): Comparable {
     if (reply instanceof ReplyError || reply instanceof Error) return { text: errorCode(reply), times: [] };
     if (typeof reply === 'number' && reply >= 0) return { text: 'milliseconds', times: [reply] };
-    if (typeof reply === 'string' && /^\d{13}$/.test(reply)) return { text: 'time', times: [Number(reply)] };
+    const [, free = '', time] = (typeof reply === 'string' && /^(all free )?(\d{13})$/.exec(reply)) || [];
+    if (time !== undefined) return { text: `${free}time`, times: [Number(time)] };
     const [, status, left, rest = ''] =
       (typeof reply === 'string' && /^(?:(held|quarantined) )?(\d+)(?: (.*))?$/s.exec(reply)) || [];
     if (left !== undefined) return { text: `${status ?? ''} milliseconds ${rest}`, times: [Number(left)] };
