@@ -157,10 +157,9 @@ export class MissingPermissions {
     return rules.length === 0 ? error : replyError(cause);
   }
 
-  // Joins a trial under way: a server answers in order, so it was sent after what has just been refused.
+  // Joins a trial without an answer: a server answers in order, so it tries after what it has just refused.
   private tryAll(): Promise<void> {
-    this.current ??= this.tryNow().finally(() => (this.current = undefined));
-    return this.current;
+    return (this.current ??= this.tryNow());
   }
 
   private async tryNow(): Promise<void> {
@@ -169,6 +168,8 @@ export class MissingPermissions {
     const trials = trialsInScripts(names);
     try {
       const failed = (await run(trials)) as readonly string[];
+      // At once: the answer to a request after the trial may have come in the same packet.
+      this.current = undefined;
       this.met.delete('eval');
       this.isMarkerDenied = false;
       this.tried = failed.flatMap((line) => {
@@ -181,6 +182,7 @@ export class MissingPermissions {
         return [rule];
       });
     } catch (error) {
+      this.current = undefined;
       const refusal = refusalOf(error);
       if (refusal?.code === 'NOPERM') this.note('eval', error);
     }
